@@ -49,7 +49,7 @@ NOTES = {
     "partition apart": "partition apart: needs a scope that names it",
     "price per chip x count": "published per chip; multiplied out",
     "price per GPU x count": "published per GPU; multiplied out",
-    "shape not sold on demand": "listed but only sold as spot, flex-start or reservation",
+    "shape not sold on demand": "listed; sold only as spot or flex-start or by reservation",
     "host size of the source": "the source's host size is a placeholder",
 }
 REASONS = {
