@@ -1,0 +1,5 @@
+"""`python -m gpu_opt.cli` is `gpu-opt`."""
+
+from gpu_opt.cli.main import run
+
+run()
