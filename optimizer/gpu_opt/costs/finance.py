@@ -1,0 +1,71 @@
+"""Money over time: what a price paid once costs by the year and by the hour, and how prices and demand drift."""
+
+from __future__ import annotations
+
+import math
+
+from gpu_opt.costs.checks import Checks
+from gpu_opt.units import HOURS_PER_YEAR
+
+MONTHS_PER_YEAR = 12
+
+
+def crf(w: float, years: float) -> float:
+    """K3: the capital recovery factor, the yearly payment that repays 1 in `years` at the yearly rate `w`.
+
+    1/years when `w` is 0.
+    """
+    checks = Checks()
+    checks.rate("cost_of_capital", w)
+    checks.positive("years", years)
+    checks.done()
+    return w / -math.expm1(-years * math.log1p(w)) if w else 1 / years  # exact for tiny w too
+
+
+def annuity_usd_per_year(paid_usd: float, residual_usd: float, w: float, years: float) -> float:
+    """K4: the yearly payment that a purchase is worth, less what it still fetches at the end of its life."""
+    return (paid_usd - residual_usd / (1 + w) ** years) * crf(w, years)
+
+
+def straight_line_usd_per_year(paid_usd: float, residual_usd: float, years: float) -> float:
+    """K4 without a cost of capital: what is lost in value, spread evenly."""
+    return (paid_usd - residual_usd) * crf(0.0, years)
+
+
+def annuity_per_hour(upfront_usd: float, term_months: float, w: float) -> float:
+    """USD per hour of a 8,760 h year that an upfront payment is worth over its term."""
+    return upfront_usd * crf(w, term_months / MONTHS_PER_YEAR) / HOURS_PER_YEAR
+
+
+def price_path_multiplier(annual_change_fraction: float, years: float) -> float:
+    """What a rented price has become after `years`, relative to the horizon's start; it compounds."""
+    checks = Checks()
+    if checks.number("annual_change", annual_change_fraction) and annual_change_fraction <= -1:
+        checks.fail("annual_change", f"{annual_change_fraction:g} leaves no price.", "Write -0.2 for a fall of 20 %.")
+    checks.at_least("years", years, 0)
+    checks.done()
+    return float((1 + annual_change_fraction) ** years)
+
+
+def demand_level_after_horizon(after: str, decline_per_year_fraction: float, years_after: float) -> float:
+    """Recurring demand `years_after` the horizon's end, relative to the last period: hold, none or decline."""
+    checks = Checks()
+    if after not in ("hold", "none", "decline"):
+        checks.fail("horizon.after", f"{after!r} is unknown.", "Use hold, none or decline_per_year.")
+    checks.share("decline_per_year", decline_per_year_fraction)
+    checks.at_least("years_after", years_after, 0)
+    checks.done()
+    if after == "hold":
+        return 1.0
+    if after == "none":
+        return 0.0
+    return float((1 - decline_per_year_fraction) ** years_after)
+
+
+def pays_from_hours(committed_usd: float, rent_usd_per_hour: float) -> float:
+    """Hours of use from which a commitment of `committed_usd` in all is no dearer than rent."""
+    checks = Checks()
+    checks.at_least("committed_usd", committed_usd, 0)
+    checks.positive("rent_usd_per_hour", rent_usd_per_hour)
+    checks.done()
+    return committed_usd / rent_usd_per_hour
