@@ -1,4 +1,4 @@
-"""What a user knows about prices beyond the lists: discounts, private prices, vendors' quotes (contract, section 1.4)."""
+"""What a user knows about prices beyond the lists: discounts, private prices, quotes (contract, section 1.4)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from gpu_opt.domain.offer import Market
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discount:
-    """A fraction off the list price. Patterns (`p5.*`, `us-*`) match without regard to case; an empty key matches all."""
+    """A fraction off the list price. Patterns (`p5.*`, `us-*`) ignore case; an empty key matches all."""
 
     provider: str = ""
     instance_types: tuple[str, ...] = ()
     regions: tuple[str, ...] = ()
     markets: tuple[Market, ...] = ()
-    fraction: float
+    discount_fraction: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

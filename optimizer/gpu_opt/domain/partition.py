@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 
 from gpu_opt.domain.offer import Market, Offer
 
@@ -23,13 +24,14 @@ def names_region(patterns: Iterable[str], region: str) -> bool:
     prefixes = [prefix for prefix in _APART_PREFIXES if place.startswith(prefix)]
     for pattern in patterns:
         letters = _WILDCARD.split(pattern.lower(), maxsplit=1)[0]
-        if place.startswith(letters) and any(letters.startswith(prefix.rstrip("-")) for prefix in prefixes):
+        named = any(letters.startswith(prefix.rstrip("-")) for prefix in prefixes)
+        if named and fnmatchcase(place, pattern.lower()):
             return True
     return False
 
 
 def purchasable_in(offer: Offer, region_patterns: Iterable[str]) -> bool:
-    """Whether an offer can be bought under a scope's regions; offers of partitions apart are read as not purchasable."""
+    """Whether an offer can be bought under a scope's regions; one of a partition apart needs a scope that names it."""
     if offer.purchasable:
         return True
     return (
