@@ -127,6 +127,10 @@ class SystemOverride:
     maintenance_fraction_per_year: float | None = None
     staff_usd_per_gpu_year: float | None = None
     software_usd_per_gpu_year: float | None = None
+    fabric_kw: float | None = None
+    install_fraction: float | None = None
+    spares_fraction: float | None = None
+    insurance_fraction_per_year: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
