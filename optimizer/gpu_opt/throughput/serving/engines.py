@@ -1,0 +1,48 @@
+"""How each engine takes memory and batches requests."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """`memory_fraction` is of the whole device (`total`) or of what weights and workspace leave (`free`)."""
+
+    name: str
+    memory_fraction: float
+    fraction_of: str
+    block_tokens: int
+    max_sequences: int
+    max_batched_tokens: int
+    context_gb: float
+
+
+@cache
+def _tables() -> tuple[dict[str, Engine], dict[str, str]]:
+    path = files("gpu_opt.throughput") / "data" / "serving_engines.csv"
+    engines: dict[str, Engine] = {}
+    names: dict[str, str] = {}
+    with path.open(encoding="utf-8", newline="") as table:
+        for row in csv.DictReader(table):
+            name = row["engine"]
+            engines[name] = Engine(
+                name=name,
+                memory_fraction=float(row["memory_fraction"]),
+                fraction_of=row["fraction_of"],
+                block_tokens=int(row["block_tokens"]),
+                max_sequences=int(row["max_sequences"]),
+                max_batched_tokens=int(row["max_batched_tokens"]),
+                context_gb=float(row["context_gb"]),
+            )
+            names.update({alias.lower(): name for alias in (name, *row["aliases"].split(";"))})
+    return engines, names
+
+
+def engine_named(name: str) -> Engine:
+    """The engine by any of its names; one that isn't known (or not given) behaves like vLLM, the default."""
+    engines, names = _tables()
+    return engines[names.get(name.strip().lower(), "vllm")]

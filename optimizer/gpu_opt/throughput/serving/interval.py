@@ -1,0 +1,36 @@
+"""How far off a prediction may be: P10–P90 of held-out residuals by class of replica (I12)."""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+from importlib.resources import files
+
+from gpu_opt.domain.option import Interval
+from gpu_opt.throughput.serving.constants import Constants
+from gpu_opt.throughput.serving.replica import Replica
+
+
+@cache
+def _table() -> dict[tuple[str, str], Interval]:
+    path = files("gpu_opt.throughput") / "data" / "serving_intervals.csv"
+    with path.open(encoding="utf-8", newline="") as table:
+        return {
+            (row["metric"], row["group"]): Interval(
+                low_ratio=float(row["low_ratio"]),
+                high_ratio=float(row["high_ratio"]),
+                shared_log_sd=float(row["shared_log_sd"]),
+                own_log_sd=float(row["own_log_sd"]),
+            )
+            for row in csv.DictReader(table)
+        }
+
+
+def interval_for(replica: Replica, metric: str, constants: Constants | None = None) -> Interval:
+    """I12: the interval of the narrowest class that the residuals cover."""
+    known = _table()
+    for group in (f"architecture:{replica.accelerator.architecture}", f"vendor:{replica.accelerator.vendor}", "all"):
+        found = known.get((metric, group))
+        if found is not None:
+            return found
+    return known["throughput_out_tok_s", "all"]

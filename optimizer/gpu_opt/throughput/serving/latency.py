@@ -1,0 +1,71 @@
+"""From a steady state under Poisson arrivals to means and percentiles of TTFT, TPOT, ITL and end-to-end (I10)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu_opt.domain.workload import TokenLength
+from gpu_opt.throughput.serving.replica import Array
+from gpu_opt.throughput.serving.steady import Load, Steady
+
+NORMAL_QUANTILE = {"p50": 0.0, "p95": 1.6449, "p99": 2.3263}
+STATISTICS = ("mean", "p50", "p95", "p99")
+_TTFT_SPREAD_LOW = 0.16
+_TTFT_SPREAD_GROWTH = 2.2
+_TTFT_SPREAD_FROM = 0.6
+_TPOT_SPREAD = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """Standard deviations of the logarithms of input and output lengths (0: every request has the mean length)."""
+
+    input_log_sd: float = 0.0
+    output_log_sd: float = 0.0
+
+
+def log_sd(length: TokenLength) -> float:
+    """σ of the lognormal with this mean and 95th percentile; 0 where no percentile is given.
+
+    p95 = mean·exp(1.645σ − σ²/2), so σ = 1.645 − √(1.645² − 2·ln(p95/mean)), capped where no lognormal is that wide.
+    """
+    if length.p95_tokens is None or length.p95_tokens <= length.mean_tokens:
+        return 0.0
+    z = NORMAL_QUANTILE["p95"]
+    return float(z - np.sqrt(max(z * z - 2.0 * np.log(length.p95_tokens / length.mean_tokens), 0.0)))
+
+
+def slot_wait_seconds(state: Steady, load: Load) -> Array:
+    """I10: wait for one of `max_batch` slots, Sakasegawa's approximation of M/M/c."""
+    slots = np.maximum(load.max_batch, 1.0)
+    load_share = np.minimum(state.batch / slots, 0.999)
+    service = state.e2e_seconds / slots
+    return service * np.power(load_share, np.sqrt(2.0 * (slots + 1.0)) - 1.0) / (1.0 - load_share)
+
+
+def open_loop_latency(state: Steady, load: Load, spread: Spread, rho: Array) -> dict[tuple[str, str], Array]:
+    """I10: seconds by (metric, statistic). TTFT is lognormal, wider as `rho` (rate over the highest rate) nears 1."""
+    wait = slot_wait_seconds(state, load)
+    ttft = state.ttft_seconds + wait
+    widening = _TTFT_SPREAD_GROWTH * np.maximum(rho - _TTFT_SPREAD_FROM, 0.0) ** 1.5
+    prefill_share = state.prefill_seconds / np.maximum(ttft, 1e-9)
+    sigma = np.sqrt((_TTFT_SPREAD_LOW + widening) ** 2 + (spread.input_log_sd * prefill_share) ** 2)
+    median = ttft * np.exp(-0.5 * sigma**2)
+    tokens = np.maximum(load.output_tokens - 1.0, 0.0)
+    result: dict[tuple[str, str], Array] = {
+        ("ttft", "mean"): ttft,
+        ("tpot", "mean"): state.tpot_seconds,
+        ("itl", "mean"): state.tpot_seconds,
+        ("e2e", "mean"): ttft + tokens * state.tpot_seconds,
+    }
+    typical = np.exp(-0.5 * spread.output_log_sd**2)
+    for name, z in NORMAL_QUANTILE.items():
+        result["ttft", name] = median * np.exp(sigma * z)
+        result["tpot", name] = state.tpot_seconds * np.exp(_TPOT_SPREAD * z)
+        blocked = state.prefill_seconds * {"p50": 0.0, "p95": 0.5, "p99": 1.0}[name]
+        result["itl", name] = state.step_seconds + np.where(state.utilisation > 0.02, blocked, 0.5 * blocked)
+        longest = tokens * typical * np.exp(spread.output_log_sd * z)
+        result["e2e", name] = result["ttft", "p50" if spread.output_log_sd else name] + longest * state.tpot_seconds
+    return result
