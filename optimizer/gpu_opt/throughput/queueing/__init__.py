@@ -1,0 +1,1 @@
+"""Load on a service: request traces, sampled arrivals, and an event simulation of continuous batching."""
