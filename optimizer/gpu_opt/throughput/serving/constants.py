@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from types import MappingProxyType
 
-_DATA = files("gpu_opt.throughput") / "data"
+from gpu_opt.throughput.serving.tables import read_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +41,5 @@ class Constants:
 @cache
 def load_constants() -> Constants:
     """The constants that ship with the tool."""
-    with (_DATA / "serving_constants.csv").open(encoding="utf-8", newline="") as table:
-        value = {(row["slot"], row["key"]): float(row["value"]) for row in csv.DictReader(table)}
+    value = {(row["slot"], row["key"]): float(row["value"]) for row in read_rows("serving_constants.csv")}
     return Constants(value=MappingProxyType(value))

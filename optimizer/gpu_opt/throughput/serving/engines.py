@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+
+from gpu_opt.throughput.serving.tables import read_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,22 +23,20 @@ class Engine:
 
 @cache
 def _tables() -> tuple[dict[str, Engine], dict[str, str]]:
-    path = files("gpu_opt.throughput") / "data" / "serving_engines.csv"
     engines: dict[str, Engine] = {}
     names: dict[str, str] = {}
-    with path.open(encoding="utf-8", newline="") as table:
-        for row in csv.DictReader(table):
-            name = row["engine"]
-            engines[name] = Engine(
-                name=name,
-                memory_fraction=float(row["memory_fraction"]),
-                fraction_of=row["fraction_of"],
-                block_tokens=int(row["block_tokens"]),
-                max_sequences=int(row["max_sequences"]),
-                max_batched_tokens=int(row["max_batched_tokens"]),
-                context_gb=float(row["context_gb"]),
-            )
-            names.update({alias.lower(): name for alias in (name, *row["aliases"].split(";"))})
+    for row in read_rows("serving_engines.csv"):
+        name = row["engine"]
+        engines[name] = Engine(
+            name=name,
+            memory_fraction=float(row["memory_fraction"]),
+            fraction_of=row["fraction_of"],
+            block_tokens=int(row["block_tokens"]),
+            max_sequences=int(row["max_sequences"]),
+            max_batched_tokens=int(row["max_batched_tokens"]),
+            context_gb=float(row["context_gb"]),
+        )
+        names.update({alias.lower(): name for alias in (name, *row["aliases"].split(";"))})
     return engines, names
 
 

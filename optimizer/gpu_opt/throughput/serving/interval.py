@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import csv
 from functools import cache
-from importlib.resources import files
 
 from gpu_opt.domain.option import Interval
 from gpu_opt.throughput.serving.constants import Constants
 from gpu_opt.throughput.serving.replica import Replica
+from gpu_opt.throughput.serving.tables import read_rows
 
 
 @cache
 def _table() -> dict[tuple[str, str], Interval]:
-    path = files("gpu_opt.throughput") / "data" / "serving_intervals.csv"
-    with path.open(encoding="utf-8", newline="") as table:
-        return {
-            (row["metric"], row["group"]): Interval(
-                low_ratio=float(row["low_ratio"]),
-                high_ratio=float(row["high_ratio"]),
-                shared_log_sd=float(row["shared_log_sd"]),
-                own_log_sd=float(row["own_log_sd"]),
-            )
-            for row in csv.DictReader(table)
-        }
+    return {
+        (row["metric"], row["group"]): Interval(
+            low_ratio=float(row["low_ratio"]),
+            high_ratio=float(row["high_ratio"]),
+            shared_log_sd=float(row["shared_log_sd"]),
+            own_log_sd=float(row["own_log_sd"]),
+        )
+        for row in read_rows("serving_intervals.csv")
+    }
 
 
 def interval_for(replica: Replica, metric: str, constants: Constants | None = None) -> Interval:

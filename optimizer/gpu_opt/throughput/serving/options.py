@@ -203,7 +203,7 @@ def _option(
 
 
 def _pareto(options: Sequence[ReplicaOption]) -> tuple[ReplicaOption, ...]:
-    """The best option of each size; a larger replica stays only if it gives more requests per GPU or is the smallest."""
+    """The best option of each size; a larger replica stays only if it gives more requests per GPU."""
     best: dict[float, ReplicaOption] = {}
     for option in sorted(options, key=lambda o: (o.gpus, -o.requests_per_second, o.layout.tp, o.layout.pp)):
         best.setdefault(option.gpus, option)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 from gpu_opt.domain.hardware import Accelerator
+from gpu_opt.throughput.serving.tables import read_rows
 
-_DATA = files("gpu_opt.throughput") / "data"
 _MARLIN_CAPABILITY = 8.0
 _W8A8_CAPABILITY = 7.5
 _WEIGHT_ONLY_ENGINES = ("vllm", "sglang")
@@ -28,7 +26,7 @@ class WeightFormat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputePlan:
-    """How a GPU runs a format: GEMM precision and peak, in FLOP/s; `weight_only` where the weights are unpacked first."""
+    """How a GPU runs a format: GEMM precision and peak, in FLOP/s; `weight_only` where weights are unpacked first."""
 
     format: WeightFormat
     compute: str
@@ -48,23 +46,21 @@ class Refusal:
 @cache
 def weight_formats() -> dict[str, WeightFormat]:
     """Formats by canonical name."""
-    with (_DATA / "serving_formats.csv").open(encoding="utf-8", newline="") as table:
-        return {
-            row["name"]: WeightFormat(
-                name=row["name"],
-                linear_bytes=float(row["linear_bytes"]),
-                attention_bytes=float(row["attention_bytes"]),
-                compute=row["compute"],
-                weight_only=row["weight_only"] == "yes",
-            )
-            for row in csv.DictReader(table)
-        }
+    return {
+        row["name"]: WeightFormat(
+            name=row["name"],
+            linear_bytes=float(row["linear_bytes"]),
+            attention_bytes=float(row["attention_bytes"]),
+            compute=row["compute"],
+            weight_only=row["weight_only"] == "yes",
+        )
+        for row in read_rows("serving_formats.csv")
+    }
 
 
 @cache
 def _spellings() -> dict[str, str]:
-    with (_DATA / "serving_spellings.csv").open(encoding="utf-8", newline="") as table:
-        return {row["spelling"]: row["format"] for row in csv.DictReader(table)}
+    return {row["spelling"]: row["format"] for row in read_rows("serving_spellings.csv")}
 
 
 def find_format(spelling: str) -> WeightFormat | None:
@@ -118,7 +114,7 @@ def _only_emulated(weights: WeightFormat, accelerator: Accelerator) -> bool:
 def _without_native(
     weights: WeightFormat, accelerator: Accelerator, engine: str, sixteen: str
 ) -> ComputePlan | Refusal:
-    """FP8, MXFP8, NVFP4 and MXFP4 weights are unpacked to 16 bits by Marlin kernels from Ampere on; INT8 W8A8 is not."""
+    """FP8 and FP4 weights are unpacked to 16 bits by Marlin kernels from Ampere on; INT8 W8A8 is not."""
     name, lacks = accelerator.name, weights.compute.upper()
     nvidia = accelerator.vendor == "NVIDIA"
     if weights.compute in ("fp8", "fp4") and nvidia and _capability(accelerator) >= _MARLIN_CAPABILITY:

@@ -84,8 +84,8 @@ def serving_profile(spec: ModelSpec) -> ServingProfile:
     expert_size = spec.expert_ffn_size or spec.ffn_size
     one_expert = matrices * spec.hidden_size * expert_size
     shared = spec.shared_experts * matrices * spec.hidden_size * (spec.shared_expert_ffn_size or expert_size)
-    attention = _attention_params_per_layer(spec) * spec.layers
-    dense = matrices * spec.hidden_size * spec.ffn_size * dense_layers + moe_layers * shared
+    attention = float(_attention_params_per_layer(spec) * spec.layers)
+    dense = float(matrices * spec.hidden_size * spec.ffn_size * dense_layers + moe_layers * shared)
     experts = float(moe_layers * spec.experts * one_expert)
     active = float(moe_layers * spec.experts_per_token * one_expert)
     table = float(spec.vocab_size * spec.hidden_size)

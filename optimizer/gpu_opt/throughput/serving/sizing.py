@@ -118,7 +118,7 @@ def fitting_replicas(
     fixed: Parallelism,
     reserve: float | None,
 ) -> tuple[list[Sized], MemoryNeed | None]:
-    """Replicas that fit, in one instance or, where none does, in as few instances as it takes; else the closest need."""
+    """Replicas that fit, in one instance or, where none does, in as few as it takes; else the closest need."""
     device = dataclasses.replace(accelerator, memory_gib=shape.memory_gib_per_gpu or accelerator.memory_gib)
     kv_bytes = kv_bytes_per_element(kv_precision, plan.format)
     closest: MemoryNeed | None = None
