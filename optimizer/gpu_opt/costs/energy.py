@@ -98,18 +98,17 @@ def electricity(place: str) -> Electricity:
     country = code.partition("-")[0]
     row = _countries().get(country)
     wider = (row["price_bloc"], row["continent"]) if row else ()
-    for region in (code, country, *wider, "World"):
-        found = _energy().get(region)
-        if found is not None and found["usd_per_kwh"]:
-            return Electricity(
-                usd_per_kwh=float(found["usd_per_kwh"]),
-                region=region,
-                confidence=found["price_confidence"] if region == code else "low",
-                source=found["price_source"],
-                date=found["price_date"],
-                fallback=region != code,
-            )
-    raise LookupError("energy.csv lacks its row World")
+    priced = (region for region in (code, country, *wider) if _energy().get(region, {}).get("usd_per_kwh"))
+    region = next(priced, "World")
+    found = _energy()[region]
+    return Electricity(
+        usd_per_kwh=float(found["usd_per_kwh"]),
+        region=region,
+        confidence=found["price_confidence"] if region == code else "low",
+        source=found["price_source"],
+        date=found["price_date"],
+        fallback=region != code,
+    )
 
 
 def grid_carbon(place: str) -> Carbon | Unknown:

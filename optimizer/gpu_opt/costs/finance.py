@@ -24,7 +24,7 @@ def crf(w: float, years: float) -> float:
 
 def annuity_usd_per_year(paid_usd: float, residual_usd: float, w: float, years: float) -> float:
     """K4: the yearly payment that a purchase is worth, less what it still fetches at the end of its life."""
-    return (paid_usd - residual_usd / (1 + w) ** years) * crf(w, years)
+    return (paid_usd - residual_usd / math.pow(1 + w, years)) * crf(w, years)
 
 
 def straight_line_usd_per_year(paid_usd: float, residual_usd: float, years: float) -> float:
@@ -44,7 +44,7 @@ def price_path_multiplier(annual_change_fraction: float, years: float) -> float:
         checks.fail("annual_change", f"{annual_change_fraction:g} leaves no price.", "Write -0.2 for a fall of 20 %.")
     checks.at_least("years", years, 0)
     checks.done()
-    return float((1 + annual_change_fraction) ** years)
+    return math.pow(1 + annual_change_fraction, years)
 
 
 def demand_level_after_horizon(after: str, decline_per_year_fraction: float, years_after: float) -> float:
@@ -59,7 +59,7 @@ def demand_level_after_horizon(after: str, decline_per_year_fraction: float, yea
         return 1.0
     if after == "none":
         return 0.0
-    return float((1 - decline_per_year_fraction) ** years_after)
+    return math.pow(1 - decline_per_year_fraction, years_after)
 
 
 def pays_from_hours(committed_usd: float, rent_usd_per_hour: float) -> float:

@@ -107,12 +107,10 @@ def node_power_kw(
     return host_idle_kw + (host_busy_kw - host_idle_kw) * load_fraction + gpu_fraction * gpu_limit_kw
 
 
-def host_class(gpus: int, liquid_fraction: float, *, pcie: bool = False) -> str:
-    """rack, pcie, liquid or air: which ratio of host to GPU power applies (defaults.csv, host_busy_ratio_*)."""
+def host_class(gpus: int, liquid_fraction: float) -> str:
+    """rack, liquid or air: which ratio of host to GPU power applies (defaults.csv, host_busy_ratio_*)."""
     if gpus >= _RACK_SCALE_GPUS:
         return "rack"
-    if pcie:
-        return "pcie"
     return "liquid" if liquid_fraction > 0 else "air"
 
 
