@@ -114,7 +114,7 @@ def confirm(fleet: Fleet, load: Load, *, requests_per_second: float, slo: Slo | 
 def highest_rate(
     fleet: Fleet, load: Load, *, slo: Slo | None, at_most_requests_per_second: float
 ) -> tuple[float, Confirmation | None]:
-    """The highest rate up to a bound that `confirm` accepts, by bisection to 1/4096 of the bound; (0, None) if none does."""
+    """The highest rate up to a bound that `confirm` accepts, to 1/4096 of the bound; (0, None) if none does."""
     low, high = 0.0, at_most_requests_per_second
     best = confirm(fleet, load, requests_per_second=high, slo=slo)
     if best.ok:
@@ -162,7 +162,7 @@ def _overload(result: SimulationResult, requests: int) -> Sequence[str]:
 
 def _broken_limits(measured: Mapping[tuple[str, str], float], slo: Slo | None, rate: float) -> Sequence[str]:
     return [
-        f"{metric} {statistic} is {measured[metric, statistic]:.0f} ms at {rate:.3g} requests/s; the limit is {limit:.0f} ms."
+        f"{metric} {statistic} is {measured[metric, statistic]:.0f} ms at {rate:.3g} requests/s, above {limit:.0f} ms."
         for (metric, statistic), limit in sorted((slo.limit_ms if slo else {}).items())
         if measured[metric, statistic] > limit
     ]

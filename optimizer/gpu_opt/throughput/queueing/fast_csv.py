@@ -87,7 +87,7 @@ def parse_decimals(block: Bytes, start: Ints, end: Ints) -> tuple[Floats, Bools]
 
 
 def parse_iso_times(block: Bytes, start: Ints, end: Ints) -> tuple[Floats, Bools]:
-    """Seconds since 1970 of `2023-11-16 18:15:46.6805900`, with `T`, `Z` and `+01:00` too; UTC where no zone is given."""
+    """Seconds since 1970 of `2023-11-16 18:15:46.6805900`, with `T`, `Z`, `+01:00` too; UTC where no zone is given."""
     last = np.maximum(end - 1, 0)
     zulu = (block[last] == ord("Z")) & (end - start >= 20)
     end = end - zulu
@@ -156,7 +156,8 @@ def _zone_offsets(block: Bytes, start: Ints, end: Ints) -> tuple[Floats, Ints]:
 def _month_days(year: Ints, month: Ints) -> Ints:
     lengths = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
     leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
-    return lengths[np.clip(month, 0, 12)] + (leap & (month == 2))
+    days: Ints = lengths[np.clip(month, 0, 12)] + (leap & (month == 2))
+    return days
 
 
 def days_since_1970(year: Ints, month: Ints, day: Ints) -> Ints:
@@ -165,4 +166,5 @@ def days_since_1970(year: Ints, month: Ints, day: Ints) -> Ints:
     era = year // 400
     year_of_era = year - era * 400
     day_of_year = (153 * (month + np.where(month > 2, -3, 9)) + 2) // 5 + day - 1
-    return era * 146097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719468
+    days: Ints = era * 146097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719468
+    return days

@@ -175,12 +175,11 @@ class Replica:
             self._preempt()
             growth = self.tokens_per_step * self._running
         running = self._running
-        seconds = table.prefill_linear_seconds[tokens] + table.prefill_square_seconds * squares
         if running:
-            extra = seconds - table.shared_seconds
             seconds = table.decode_base_seconds[running] + table.decode_per_context_seconds[running] * self._context
-            if extra > 0:
-                seconds += extra
+            seconds += table.added_seconds[tokens] + table.added_square_seconds * squares
+        else:
+            seconds = table.alone_seconds[tokens] + table.alone_square_seconds * squares
         self.clock += seconds
         self._grow(1, seconds, growth)
 

@@ -53,7 +53,7 @@ class SimulationResult:
         return self.output_tokens / self.last_finish_seconds
 
     def latency_ms(self, metric: str, statistic: str) -> float:
-        """`ttft`, `tpot`, `itl` or `e2e` as `mean` or `p50`, `p95`, `p99` …, without the warm-up; NaN if no request has it."""
+        """`ttft`, `tpot`, `itl` or `e2e` as `mean`, `p50`, `p95` …, without the warm-up; NaN if no request has it."""
         if metric == "itl":
             return 1000 * _statistic(self.itl_seconds, statistic, self.itl_tokens)
         values: Floats = {"ttft": self.ttft_seconds, "tpot": self.tpot_seconds, "e2e": self.e2e_seconds}[metric]

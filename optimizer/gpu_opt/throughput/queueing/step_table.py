@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -35,20 +36,29 @@ class StepModel(Protocol):
         """One prompt of so many tokens, alone on the replica."""
 
 
+@runtime_checkable
+class LoadedStepModel(StepModel, Protocol):
+    """A step model that also knows what a prompt adds to a step that reads the weights anyway."""
+
+    def prefill_work_seconds(self, tokens: Floats) -> Floats:
+        """What so many prompt tokens add to a step of a busy replica."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepTable:
     """Decode: `decode_base_seconds[b] + decode_per_context_seconds[b] × (sum of contexts)` for batch b.
 
-    Prefill: `prefill_linear_seconds[t] + prefill_square_seconds × (end² − start²)` for t tokens in a step, at positions
-    start to end of their prompts. `shared_seconds` is what a step with both pays once: reading the weights, launching
-    the kernels.
+    Prefill alone: `alone_seconds[t] + alone_square_seconds × (end² − start²)` for t tokens in a step, at positions
+    start to end of their prompts. Beside decoding, `added_…` is what they add: without reading the weights and
+    launching the kernels once more.
     """
 
     decode_base_seconds: list[float]
     decode_per_context_seconds: list[float]
-    prefill_linear_seconds: list[float]
-    prefill_square_seconds: float
-    shared_seconds: float
+    alone_seconds: list[float]
+    alone_square_seconds: float
+    added_seconds: list[float]
+    added_square_seconds: float
     kv_token_capacity: float
     max_num_seqs: int
     chunk_tokens: int
@@ -62,26 +72,31 @@ def build_table(model: StepModel, *, typical_context_tokens: float) -> StepTable
     at_high = model.decode_step_seconds(batch, np.full_like(batch, high))
     slope = np.maximum(0.0, (at_high - at_low) / (high - low))
     base = np.maximum(at_low - slope * low, 0.0)
-    chunk = max(1, model.chunk_tokens)
-    tokens = np.arange(0, min(chunk, _MAX_TABLE_TOKENS) + 1, dtype=np.float64)
-    square = _prefill_square(model, float(tokens[-1]))
-    linear = model.prefill_seconds(np.maximum(tokens, 1.0)) - square * tokens**2
-    linear = np.maximum.accumulate(linear)
-    alone = model.decode_step_seconds(np.ones(1), np.ones(1))
+    chunk = min(max(1, model.chunk_tokens), _MAX_TABLE_TOKENS)
+    alone, alone_square = _prefill_table(model.prefill_seconds, chunk)
+    if isinstance(model, LoadedStepModel):
+        added, added_square = _prefill_table(model.prefill_work_seconds, chunk)
+    else:
+        one_step = float(model.decode_step_seconds(np.ones(1), np.ones(1))[0])
+        added, added_square = np.maximum(0.0, alone - min(one_step, float(alone[1]))), alone_square
     return StepTable(
         decode_base_seconds=[0.0, *base.tolist()],
         decode_per_context_seconds=[0.0, *(slope / batch).tolist()],
-        prefill_linear_seconds=linear.tolist(),
-        prefill_square_seconds=square,
-        shared_seconds=min(float(alone[0]), float(linear[min(1, len(linear) - 1)])),
+        alone_seconds=alone.tolist(),
+        alone_square_seconds=alone_square,
+        added_seconds=added.tolist(),
+        added_square_seconds=added_square,
         kv_token_capacity=float(model.kv_token_capacity),
         max_num_seqs=int(model.max_num_seqs),
-        chunk_tokens=min(chunk, _MAX_TABLE_TOKENS),
+        chunk_tokens=chunk,
     )
 
 
-def _prefill_square(model: StepModel, chunk: float) -> float:
-    """The part of prefill that grows with the square of the prompt (attention), by second difference."""
-    step = max(chunk, 4096.0)
-    one, two, three = model.prefill_seconds(np.array([step, 2 * step, 3 * step])).tolist()
-    return max(0.0, (three - 2 * two + one) / (2 * step**2))
+def _prefill_table(seconds_of: Callable[[Floats], Floats], chunk: int) -> tuple[Floats, float]:
+    """Seconds of 0…chunk tokens without their square part, and that part per squared token (by second difference)."""
+    step = max(float(chunk), 4096.0)
+    one, two, three = seconds_of(np.array([step, 2 * step, 3 * step])).tolist()
+    square = max(0.0, float(three - 2 * two + one) / (2 * step**2))
+    tokens = np.arange(0, chunk + 1, dtype=np.float64)
+    linear = seconds_of(np.maximum(tokens, 1.0)) - square * tokens**2
+    return np.maximum.accumulate(np.maximum(linear, 0.0)), square

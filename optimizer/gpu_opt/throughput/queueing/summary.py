@@ -14,6 +14,7 @@ from gpu_opt.throughput.queueing.trace import Trace
 from gpu_opt.units import SECONDS_PER_HOUR
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 _DAY_SECONDS = 86400.0
 _SHORT_WINDOW_SECONDS = 60.0
@@ -111,7 +112,7 @@ def perfect_autoscaler_replica_hours(
     return float(replicas.mean()) * hours
 
 
-def length_stats(tokens: npt.NDArray[np.int64]) -> LengthStats:
+def length_stats(tokens: Ints) -> LengthStats:
     """Mean, percentiles and spread of lengths."""
     p50, p95, p99 = np.percentile(tokens, [50, 95, 99])
     mean = float(tokens.mean())
@@ -135,7 +136,7 @@ def block_cuts(descending_rates: Floats, blocks: int) -> list[int]:
     tops = descending_rates[edges[:-1]]
     cost = np.full(len(edges), np.inf)
     cost[0] = 0.0
-    came_from: list[npt.NDArray[np.int64]] = []
+    came_from: list[Ints] = []
     for _ in range(min(blocks, len(edges) - 1)):
         following = np.full(len(edges), np.inf)
         source = np.zeros(len(edges), dtype=np.int64)
@@ -173,9 +174,7 @@ def _block_names(count: int) -> tuple[str, ...]:
     return names.get(count) or ("peak", *(f"load-{index}" for index in range(2, count + 1)))
 
 
-def _burstiness(
-    minute_rates: Floats, block_of_window: npt.NDArray[np.int64], minute_seconds: float
-) -> tuple[float, float]:
+def _burstiness(minute_rates: Floats, block_of_window: Ints, minute_seconds: float) -> tuple[float, float]:
     """Index of dispersion within blocks, and P99 over mean of the peak block's own rate."""
     minutes = len(minute_rates)
     block_of_minute = block_of_window[((np.arange(minutes) + 0.5) * len(block_of_window) / minutes).astype(np.int64)]
