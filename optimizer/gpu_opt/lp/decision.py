@@ -1,0 +1,106 @@
+"""A solution in the planner's words: who runs what where, what is committed and bought. No solver in sight."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from gpu_opt.lp.build import Program
+from gpu_opt.lp.solver import SolveResult, solve
+
+K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """Values by the keys of `RunVars`: `once` is the set that is 1, hours and counts elsewhere are positive.
+
+    `covered_hours` is what a workload of jobs may take of a pool's paid capacity in a period, where that is limited.
+    """
+
+    once: tuple[tuple[int, int, int], ...]
+    many: Mapping[tuple[int, int], int]
+    fluid: Mapping[tuple[int, int, int], float]
+    replicas: Mapping[tuple[int, int, int], int]
+    hosts: Mapping[tuple[int, int, int], int]
+    plan: Mapping[tuple[str, str, int], float]
+    units: Mapping[tuple[str, int], float]
+    bought: Mapping[tuple[str, int], int]
+    covered_hours: Mapping[tuple[str, int, str], float]
+    credits_usd: Mapping[tuple[int, int], float]
+    left_usd: float
+    minimized_usd: float
+    bound_usd: float
+    status: str
+    solver: str
+    version: str
+
+
+def _clean(value: float) -> float:
+    return 0.0 if abs(value) < 1e-7 else value
+
+
+def decide(program: Program, *, gap: float, time_limit_seconds: float) -> tuple[SolveResult, Decision | None]:
+    """Solves, rounds the integers, solves the rest once more with them fixed, and reads the result.
+
+    Without a feasible point the second part is None, and the first tells why.
+    """
+    first = solve(program.run.model, gap=gap, time_limit_seconds=time_limit_seconds)
+    if not first.has_solution:
+        return first, None
+    model = program.run.model
+    fixed = {i: float(round(v)) for i, v in enumerate(first.values) if model.integers[i]}
+    polished = solve(model.fixed(fixed), relaxed=True) if fixed else first
+    values = polished.values if polished.has_solution else first.values
+    return first, _read(program, first, list(values))
+
+
+def _read(program: Program, result: SolveResult, values: list[float]) -> Decision:
+    run = program.run
+
+    def counts(table: Mapping[K, int]) -> dict[K, int]:
+        return {key: round(values[var]) for key, var in table.items() if round(values[var])}
+
+    def hours(table: Mapping[K, int]) -> dict[K, float]:
+        return {key: values[var] for key, var in table.items() if _clean(values[var])}
+
+    names = {name: index for index, name in enumerate(run.model.names)}
+    return Decision(
+        once=tuple(sorted(key for key, var in run.once.items() if round(values[var]))),
+        many=counts(run.many), fluid=hours(run.fluid), replicas=counts(run.replicas), hosts=counts(run.hosts),
+        plan=hours(run.plan),
+        units={k: v if _is_plan(program, k[0]) else round(v) for k, v in hours(run.units).items()},
+        bought=counts(run.bought),
+        covered_hours=_covered_hours(program, names, values),
+        credits_usd=_credits(program, names, values),
+        left_usd=sum(t.usd * values[t.var] for t in run.costs if run.model.names[t.var].startswith("left[")),
+        minimized_usd=result.objective, bound_usd=result.bound, status=result.status,
+        solver=result.solver, version=result.version,
+    )  # fmt: skip
+
+
+def _is_plan(program: Program, term_id: str) -> bool:
+    return any(term.id == term_id and term.market.is_savings_plan for term in program.data.terms)
+
+
+def _covered_hours(program: Program, names: Mapping[str, int], values: list[float]) -> dict[tuple[str, int, str], float]:
+    """Job hours on paid capacity by (pool, period, workload), where the occupancy rule concerns them."""
+    found: dict[tuple[str, int, str], float] = {}
+    for (pool, index), by_workload in program.run.job_uses.items():
+        period = program.grid.cells[pool][index].period
+        for workload, expression in by_workload.items():
+            if f"user[{pool},{period},{workload}]" in names:
+                key = (pool, period, workload)
+                found[key] = found.get(key, 0.0) + sum(values[v] * h for v, h in expression.items())
+    for pool, period, workload in found:
+        rented = names.get(f"job_rent[{pool},{period},{workload}]")
+        if rented is not None:
+            found[pool, period, workload] -= values[rented]
+    return found
+
+
+def _credits(program: Program, names: Mapping[str, int], values: list[float]) -> dict[tuple[int, int], float]:
+    periods = range(len(program.data.horizon.periods))
+    keys = [(i, p) for i in range(len(program.data.credits)) for p in periods]
+    return {k: values[names[f"credit[{k[0]},{k[1]}]"]] for k in keys if f"credit[{k[0]},{k[1]}]" in names}

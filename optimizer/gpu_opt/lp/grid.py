@@ -1,0 +1,260 @@
+"""Time: when runs may start, and the cells that each pool's time is cut into."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from gpu_opt.domain.program import RunCandidate, RunDemand
+from gpu_opt.lp.data import LpData
+
+MOST_STARTS = 24
+_TINY_HOURS = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A stretch of one period, [start, end), and a slice of every day in it, [low, high)."""
+
+    start_hours: float
+    end_hours: float
+    period: int
+    low_fraction: float
+    high_fraction: float
+
+    @property
+    def hours(self) -> float:
+        """Hours that the cell holds."""
+        return (self.end_hours - self.start_hours) * (self.high_fraction - self.low_fraction)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """`coupled` pools have something to share: capacity that is paid for, or a limit on what runs at one time.
+
+    `covered` pools have capacity that is paid for whether used or not, or more than one rented price.
+    `complete` is false where possible starts were left out, so that the program is a restriction.
+    """
+
+    coupled: frozenset[str]
+    covered: frozenset[str]
+    cells: Mapping[str, tuple[Cell, ...]]
+    starts: Mapping[tuple[int, int], tuple[float, ...]]
+    complete: bool
+
+
+def make_grid(data: LpData) -> Grid:
+    """Cuts time at every start, end, delivery and term date (contract, 7.1), for each group of pools together."""
+    covered = _covered(data)
+    coupled = covered | _limited(data)
+    dates = _dates(data)
+    starts, complete = _starts(data, coupled, dates)
+    groups = _groups(data, coupled)
+    cells: dict[str, tuple[Cell, ...]] = {}
+    for group in groups:
+        cuts = _cuts(data, group, starts, dates, coupled)
+        slices = _slices(data, group)
+        made = _cells(data, cuts, slices)
+        for pool in group:
+            cells[pool] = made
+    return Grid(coupled=coupled, covered=covered, cells=cells, starts=starts, complete=complete)
+
+
+def _covered(data: LpData) -> frozenset[str]:
+    """Pools with rent variables of their own: paid capacity may serve them, or several prices or caps."""
+    pools = {s.pool for s in data.standing} | {p.pool for p in data.purchases}
+    for term in data.terms:
+        pools |= set(term.plan_rates) if term.market.is_savings_plan else {term.pool}
+    for pool in data.pools.values():
+        if len(pool.rents) > 1 or any(rent.max_instances is not None for rent in pool.rents):
+            pools.add(pool.id)
+    return frozenset(pool for pool in pools if pool in data.pools)
+
+
+def _limited(data: LpData) -> frozenset[str]:
+    if data.budget.per_hour_usd is not None:
+        return frozenset(data.pools)
+    return frozenset(pool for limit in data.limits for pool, _ in limit.rent_weight)
+
+
+def _dates(data: LpData) -> dict[str, frozenset[float]]:
+    """By pool: the times at which what stands there changes; under the empty key those of everyone."""
+    end = data.horizon.hours
+    by_pool: dict[str, set[float]] = defaultdict(set)
+    for period in data.horizon.periods:
+        by_pool[""] |= {period.start_hours, period.end_hours}
+    for standing in data.standing:
+        by_pool[standing.pool] |= {standing.from_hours, standing.to_hours}
+    for purchase in data.purchases:
+        by_pool[purchase.pool] |= {t for d in purchase.deliveries for t in (d.start_hours, d.end_hours)}
+    for term in data.terms:
+        for pool in term.plan_rates or (term.pool,):
+            by_pool[pool] |= {t for s in term.starts for t in (s.start_hours, s.end_hours)}
+    for credit in data.credits:
+        by_pool[""].add(data.horizon.hours_at(credit.expires) + 24.0)
+    return {pool: frozenset(t for t in times if -_TINY_HOURS <= t <= end + _TINY_HOURS) for pool, times in by_pool.items()}
+
+
+def _starts(
+    data: LpData, coupled: frozenset[str], dates: Mapping[str, frozenset[float]]
+) -> tuple[dict[tuple[int, int], tuple[float, ...]], bool]:
+    """Starts worth trying for each run that happens once.
+
+    A run alone starts at its earliest or where prices change. Where capacity is shared it may also start or end at
+    any date, and right after or right before other runs of the pool (two in a row at most).
+    """
+    once = [(d, demand) for d, demand in enumerate(data.runs) if not demand.recurring]
+    users: dict[str, list[tuple[int, RunDemand, RunCandidate]]] = defaultdict(list)
+    for d, demand in once:
+        for candidate in data.run_candidates[demand.workload]:
+            if candidate.pool in coupled:
+                users[_market_of(data, candidate.pool)].append((d, demand, candidate))
+    starts: dict[tuple[int, int], tuple[float, ...]] = {}
+    complete = True
+    for d, demand in once:
+        for c, candidate in enumerate(data.run_candidates[demand.workload]):
+            if candidate.pool not in coupled and not _timed_prices(data, candidate.pool):
+                starts[d, c] = (demand.from_hours,)
+                continue
+            times = _own_starts(demand, candidate, dates.get("", frozenset()), coupled, dates)
+            others = [u for u in users[_market_of(data, candidate.pool)] if u[0] != d]
+            if candidate.pool in coupled and others:
+                times |= _chained(demand, candidate, others)
+            kept = _fitting(demand, candidate, times)
+            if len(kept) > MOST_STARTS:
+                complete = False
+                kept = _spread(kept, MOST_STARTS)
+            starts[d, c] = kept
+    return starts, complete
+
+
+def _timed_prices(data: LpData, pool: str) -> bool:
+    """Whether it matters when a run on this pool starts, though it shares nothing with others."""
+    moving = any(len(set(rent.usd_per_instance_hour)) > 1 for rent in data.pools[pool].rents)
+    return moving or data.budget.per_period_usd is not None or bool(data.credits)
+
+
+def _market_of(data: LpData, pool: str) -> str:
+    """Pools that compete for the same limits chain with each other; a coarse key is enough."""
+    return "" if data.limits or data.budget.per_hour_usd is not None else pool
+
+
+def _own_starts(
+    demand: RunDemand, candidate: RunCandidate, shared: Iterable[float], coupled: frozenset[str],
+    dates: Mapping[str, frozenset[float]],
+) -> set[float]:  # fmt: skip
+    times = {demand.from_hours}
+    soft = {demand.deadline_hours - candidate.elapsed_hours} if demand.usd_per_hour_late is not None else set()
+    marks = set(shared)
+    if candidate.pool in coupled:
+        marks |= dates.get(candidate.pool, frozenset())
+        times.add(demand.latest_hours - candidate.elapsed_hours)
+    times |= marks | {mark - candidate.elapsed_hours for mark in marks} | soft
+    return times
+
+
+def _chained(
+    demand: RunDemand, candidate: RunCandidate, others: list[tuple[int, RunDemand, RunCandidate]]
+) -> set[float]:
+    length = candidate.elapsed_hours
+    last = demand.latest_hours
+    ends = {o.from_hours + k.elapsed_hours for _, o, k in others}
+    begins = {o.latest_hours - k.elapsed_hours for _, o, k in others}
+    twice = {e + k.elapsed_hours for e in ends for _, _, k in others} if len(others) <= 6 else set()
+    after_own = {demand.from_hours + k.elapsed_hours for _, _, k in others}
+    before_own = {last - k.elapsed_hours - length for _, _, k in others}
+    return ends | {b - length for b in begins} | twice | after_own | before_own
+
+
+def _fitting(demand: RunDemand, candidate: RunCandidate, times: Iterable[float]) -> tuple[float, ...]:
+    last = demand.latest_hours - candidate.elapsed_hours
+    inside = sorted(t for t in times if demand.from_hours - _TINY_HOURS <= t <= last + _TINY_HOURS)
+    kept: list[float] = []
+    for time in inside:
+        clipped = min(max(time, demand.from_hours), max(last, demand.from_hours))
+        if not kept or clipped - kept[-1] > _TINY_HOURS:
+            kept.append(clipped)
+    return tuple(kept)
+
+
+def _spread(times: tuple[float, ...], most: int) -> tuple[float, ...]:
+    step = (len(times) - 1) / (most - 1)
+    return tuple(times[round(index * step)] for index in range(most))
+
+
+def _groups(data: LpData, coupled: frozenset[str]) -> list[list[str]]:
+    """Pools that share a limit at one time, a savings plan or the hourly budget need the same cells."""
+    parent = {pool: pool for pool in sorted(data.pools)}
+
+    def root(pool: str) -> str:
+        while parent[pool] != pool:
+            parent[pool] = parent[parent[pool]]
+            pool = parent[pool]
+        return pool
+
+    def join(pools: Iterable[str]) -> None:
+        known = [pool for pool in pools if pool in parent]
+        for pool in known[1:]:
+            parent[root(pool)] = root(known[0])
+
+    for limit in data.limits:
+        join(sorted({pool for pool, _ in limit.rent_weight} | {t.pool for t in data.terms if t.id in limit.term_weight}))
+    for term in data.terms:
+        join(sorted(term.plan_rates))
+    if data.budget.per_hour_usd is not None:
+        join(sorted(coupled))
+    groups: dict[str, list[str]] = defaultdict(list)
+    for pool in parent:
+        groups[root(pool)].append(pool)
+    return list(groups.values())
+
+
+def _cuts(
+    data: LpData, group: list[str], starts: Mapping[tuple[int, int], tuple[float, ...]],
+    dates: Mapping[str, frozenset[float]], coupled: frozenset[str],
+) -> list[float]:  # fmt: skip
+    members = set(group)
+    cuts = set(dates.get("", frozenset()))
+    for pool in group:
+        cuts |= dates.get(pool, frozenset())
+    for (d, c), times in starts.items():
+        candidate = data.run_candidates[data.runs[d].workload][c]
+        if candidate.pool in members and candidate.pool in coupled:
+            cuts |= {t for start in times for t in (start, start + candidate.elapsed_hours)}
+    for demand in data.fluids:
+        if any(k.pool in members for k in data.fluid_candidates[demand.workload, demand.key]):
+            cuts |= {demand.from_hours, demand.to_hours}
+    for run in data.runs:
+        if run.recurring and any(k.pool in members for k in data.run_candidates[run.workload]):
+            cuts |= {run.from_hours, run.latest_hours}
+    for service in data.services:
+        if any(k.pool in members for k in data.replica_candidates[service.workload]):
+            cuts |= {service.from_hours, service.to_hours}
+    return sorted(cuts)
+
+
+def _slices(data: LpData, group: list[str]) -> list[float]:
+    members = set(group)
+    marks = {0.0, 1.0}
+    for service in data.services:
+        if any(k.pool in members for k in data.replica_candidates[service.workload]):
+            marks |= {m for block in service.blocks for m in (block.low_fraction, block.high_fraction)}
+    return _distinct(sorted(marks), 1e-9)
+
+
+def _distinct(values: list[float], apart: float) -> list[float]:
+    kept = values[:1]
+    for value in values[1:]:
+        if value - kept[-1] > apart:
+            kept.append(value)
+    return kept
+
+
+def _cells(data: LpData, cuts: list[float], slices: list[float]) -> tuple[Cell, ...]:
+    times = _distinct([t for t in cuts if 0.0 <= t <= data.horizon.hours], _TINY_HOURS)
+    return tuple(
+        Cell(start_hours=start, end_hours=end, period=data.period_at(start), low_fraction=low, high_fraction=high)
+        for start, end in zip(times, times[1:], strict=False)
+        for low, high in zip(slices, slices[1:], strict=False)
+    )
