@@ -249,5 +249,5 @@ def test_an_impossible_site_is_refused_by_its_path(site, message):
 
 
 def test_an_impossible_cost_of_capital_is_refused():
-    with pytest.raises(InputError, match="defaults.cost_of_capital_annual: 10 is not a yearly rate"):
+    with pytest.raises(InputError, match=r"defaults.cost_of_capital_annual: 10 is not a yearly rate"):
         machine(w=10)

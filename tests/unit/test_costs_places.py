@@ -209,12 +209,12 @@ def test_locations_are_understood(location, place):
 
 @pytest.mark.parametrize("location", ["s3://bucket", "atlantis", "aws/", "/x", ""])
 def test_a_location_that_is_no_place_is_refused(location):
-    with pytest.raises(InputError, match="is no known place. Write provider/region"):
+    with pytest.raises(InputError, match=r"is no known place. Write provider/region"):
         moves.split_location(location)
 
 
 def test_an_ambiguous_region_names_its_owners():
-    with pytest.raises(InputError, match="several providers. Write aws/us-east-1 or lambda/us-east-1"):
+    with pytest.raises(InputError, match=r"several providers. Write aws/us-east-1 or lambda/us-east-1"):
         moves.split_location("us-east-1")
 
 

@@ -36,7 +36,7 @@ def test_a_years_cop_is_the_harmonic_mean_not_the_mean_over_time():
 
 
 def test_cooling_refuses_what_cannot_be():
-    with pytest.raises(InputError, match="'arctic' is unknown. Use hot-humid, hot-dry, temperate, cold"):
+    with pytest.raises(InputError, match=r"'arctic' is unknown. Use hot-humid, hot-dry, temperate, cold"):
         climate_named("arctic")
     with pytest.raises(InputError, match="mechanical_cop"):
         air_cop(0, 0.5)

@@ -8,6 +8,7 @@ from gpu_opt.costs.checks import Checks
 from gpu_opt.units import HOURS_PER_YEAR
 
 MONTHS_PER_YEAR = 12
+_NO_INTEREST = 1e-15  # below it, the factor is 1/years to the last digit
 
 
 def crf(w: float, years: float) -> float:
@@ -19,7 +20,9 @@ def crf(w: float, years: float) -> float:
     checks.rate("cost_of_capital", w)
     checks.positive("years", years)
     checks.done()
-    return w / -math.expm1(-years * math.log1p(w)) if w else 1 / years  # exact for tiny w too
+    if w < _NO_INTEREST:
+        return 1 / years
+    return w / -math.expm1(-years * math.log1p(w))  # 1 − (1 + w)^−years, exact for small w too
 
 
 def annuity_usd_per_year(paid_usd: float, residual_usd: float, w: float, years: float) -> float:
