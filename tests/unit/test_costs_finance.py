@@ -3,6 +3,7 @@
 import pytest
 
 from gpu_opt.costs.finance import (
+    annual_fall_that_ends_its_worth,
     annuity_per_hour,
     annuity_usd_per_year,
     crf,
@@ -72,3 +73,13 @@ def test_a_commitment_pays_from_the_hours_that_rent_would_cost_as_much():
 def test_impossible_terms_are_refused(w, years):
     with pytest.raises(InputError):
         crf(w, years)
+
+
+def test_a_commitment_stops_paying_when_rent_falls_fast_enough():
+    fall = annual_fall_that_ends_its_worth(62, 100, 3)
+    # the mean of what rent becomes, day by day over three years, is then 62 % of today's
+    days = [(1 - fall) ** ((day + 0.5) / 365) for day in range(3 * 365)]
+    assert sum(days) / len(days) == pytest.approx(0.62, abs=1e-5)
+    assert annual_fall_that_ends_its_worth(100, 100, 1) == 0
+    assert annual_fall_that_ends_its_worth(120, 100, 1) == 0
+    assert annual_fall_that_ends_its_worth(0, 100, 1) == pytest.approx(1)

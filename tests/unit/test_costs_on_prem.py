@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gpu_opt.costs.finance import straight_line_usd_per_year
 from gpu_opt.costs.on_prem import break_even_utilisation, cost, facility_usd_per_kw_month
 from gpu_opt.errors import InputError
 
@@ -96,6 +97,12 @@ def test_an_own_building_by_the_kilowatt_month():
     assert facility_usd_per_kw_month(0.10, usd_per_watt=15.2, opex_fraction_per_year=0) == pytest.approx(
         166.53, abs=5e-3
     )
+
+
+def test_a_quarter_of_an_owned_node_by_the_straight_line():
+    # 290,000 × 0.85 / 4 = 61,625 a year, and 51,732.35 running: 113,357.35, of which a quarter is 28,339.34
+    a_year = straight_line_usd_per_year(290_000, 0.15 * 290_000, 4) + cost().opex
+    assert a_year / 4 == pytest.approx(28_339.34, abs=5e-3)
 
 
 def test_residual_value_is_of_the_equipment_not_of_what_was_paid():

@@ -131,7 +131,7 @@ def test_the_open_band_is_taken_as_a_quarter():
 
 
 @pytest.mark.parametrize(
-    ("provider", "rate"), [("aws", 0.0003938), ("gcp", 0.0044), ("azure", 0.0257), ("someone", 0.01)]
+    ("provider", "rate"), [("aws", 0.000394085), ("gcp", 0.0044), ("azure", 0.0257), ("someone", 0.01)]
 )
 def test_other_rates_are_assumed_and_positive(provider, rate):
     found = interruptions_per_instance_hour(provider, "nowhere-1", "h100.8x")

@@ -8,6 +8,7 @@ from gpu_opt.costs.checks import Checks
 from gpu_opt.units import HOURS_PER_YEAR
 
 MONTHS_PER_YEAR = 12
+_HALVINGS = 40  # of a range of 1: to 1e-12
 _NO_INTEREST = 1e-15  # below it, the factor is 1/years to the last digit
 
 
@@ -72,3 +73,26 @@ def pays_from_hours(committed_usd: float, rent_usd_per_hour: float) -> float:
     checks.positive("rent_usd_per_hour", rent_usd_per_hour)
     checks.done()
     return committed_usd / rent_usd_per_hour
+
+
+def annual_fall_that_ends_its_worth(committed_usd_per_hour: float, rent_usd_per_hour: float, years: float) -> float:
+    """The steady yearly fall of rent, as a fraction, at which a commitment in full use costs as much as renting.
+
+    Rent that falls by f a year is, averaged over the term, rent × ((1 − f)^years − 1) / (years × ln(1 − f)).
+    0 where the commitment is no cheaper than rent as it is.
+    """
+    checks = Checks()
+    checks.at_least("committed_usd_per_hour", committed_usd_per_hour, 0)
+    checks.positive("rent_usd_per_hour", rent_usd_per_hour)
+    checks.positive("years", years)
+    checks.done()
+    wanted = committed_usd_per_hour / rent_usd_per_hour
+    if wanted >= 1:
+        return 0.0
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        log_left = math.log1p(-middle)
+        mean = math.expm1(years * log_left) / (years * log_left)
+        low, high = (middle, high) if mean > wanted else (low, middle)
+    return (low + high) / 2
