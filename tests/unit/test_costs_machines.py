@@ -117,7 +117,7 @@ def test_every_number_that_was_not_given_is_listed_with_its_source():
     assert listed["life_years"].unit == "years"
     assert "hgx-h100-8" in listed["train_kw"].source
     assert all(assumption.source and assumption.unit for assumption in found.assumptions)
-    assert found.confidence == "low"  # the residual value
+    assert found.confidence == "medium"  # the price's
 
 
 def test_a_given_number_is_no_assumption():
@@ -186,6 +186,7 @@ def test_unknown_draws_are_estimated_and_marked():
     marked = {item.name: item for item in found.assumptions}
     assert marked["train_kw"].source == "estimate from the rating (K13)"
     assert marked["train_kw"].confidence == "low"
+    assert found.confidence == "low"
     assert 0 < found.idle_kw < found.busy_kw < found.committed_kw
     assert found.racks == 1
 

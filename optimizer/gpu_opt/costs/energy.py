@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from gpu_opt.costs._tables import rows
+from gpu_opt.hardware.regions import countries_in, country_of
+
+_SAME_COUNTRY = {"UK": "GB", "EL": "GR"}  # ISO 3166 reserves both for these countries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,54 +54,35 @@ def _energy() -> dict[str, dict[str, str]]:
 
 
 @cache
-def _countries() -> dict[str, dict[str, str]]:
-    return {row["country"]: row for row in rows("countries")}
+def _continents() -> dict[str, str]:
+    return {row["country"]: row["continent"] for row in rows("continents")}
 
 
 @cache
 def _iso3() -> dict[str, str]:
-    return {row["iso3"]: row["country"] for row in rows("countries")}
+    return {row["iso3"]: row["country"] for row in rows("continents")}
 
 
 @cache
-def _cloud_regions() -> dict[tuple[str, str], dict[str, str]]:
-    return {(row["provider"], row["region"]): row for row in rows("regions")}
-
-
-@cache
-def _providers_of_region() -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
-    for provider, region in _cloud_regions():
-        found[region] = (*found.get(region, ()), provider)
-    return found
-
-
-def country_of(provider: str, region: str) -> str:
-    """The ISO 3166 alpha-2 country of a cloud region, empty when unknown. A region may be a country itself."""
-    row = _cloud_regions().get((provider, region))
-    if row is not None:
-        return row["country"]
-    return region.upper() if region.upper() in _countries() else ""
+def _cloud_grids() -> dict[tuple[str, str], dict[str, str]]:
+    return {(row["provider"], row["region"]): row for row in rows("cloud_grids")}
 
 
 def continent_of(country: str) -> str:
     """The continent of a country, empty when unknown."""
-    row = _countries().get(_code(country))
-    return row["continent"] if row else ""
-
-
-def providers_with_region(region: str) -> tuple[str, ...]:
-    """The cloud providers that have a region of this name."""
-    return _providers_of_region().get(region, ())
+    return _continents().get(_code(country), "")
 
 
 def electricity(place: str) -> Electricity:
     """The price in a country (`DE`, `DEU`), a US state (`US-TX`), or a wider average, marked as a fallback."""
     code = _code(place)
     country = code.partition("-")[0]
-    row = _countries().get(country)
-    wider = (row["price_bloc"], row["continent"]) if row else ()
-    priced = (region for region in (code, country, *wider) if _energy().get(region, {}).get("usd_per_kwh"))
+    bloc = "EU" if country in countries_in("EU") else ""
+    priced = (
+        region
+        for region in (code, country, bloc, continent_of(country))
+        if _energy().get(region, {}).get("usd_per_kwh")
+    )
     region = next(priced, "World")
     found = _energy()[region]
     return Electricity(
@@ -129,25 +113,21 @@ def grid_carbon(place: str) -> Carbon | Unknown:
 
 def carbon_g_per_kwh(provider: str, region: str) -> Carbon | Unknown:
     """Carbon of a cloud region: the provider's own figure, else its US state's or country's grid."""
-    row = _cloud_regions().get((provider, region))
-    if row is None:
-        country = country_of(provider, region)
-        if country:
-            return grid_carbon(country)
-        return Unknown(subject=f"carbon of {provider}/{region}", reason="the region's country is not known")
-    if row["carbon_g_per_kwh"]:
+    row = _cloud_grids().get((provider, region), {})
+    if row.get("carbon_g_per_kwh"):
         return Carbon(
             g_per_kwh=float(row["carbon_g_per_kwh"]),
             region=f"{provider}/{region}",
-            source=row["carbon_source"],
-            date=row["carbon_date"],
+            source=row["source"],
+            date=row["date"],
         )
-    found = grid_carbon(row["us_state"] or row["country"])
-    if isinstance(found, Unknown):
-        return found
-    return Carbon(g_per_kwh=found.g_per_kwh, region=found.region, source=found.source, date=found.date, fallback=True)
+    place = row.get("us_state") or country_of(provider, region)
+    if not place:
+        return Unknown(subject=f"carbon of {provider}/{region}", reason="the region's country is not known")
+    found = grid_carbon(place)
+    return found if isinstance(found, Unknown) else replace(found, fallback=True)
 
 
 def _code(place: str) -> str:
     code = place.strip().upper()
-    return _iso3().get(code, code)
+    return _iso3().get(code) or _SAME_COUNTRY.get(code, code)

@@ -13,6 +13,7 @@ from gpu_opt.domain.question import Site, SystemOverride
 from gpu_opt.units import HOURS_PER_YEAR
 
 _CONFIDENCES = ("none", "low", "medium", "high")
+_TABLE_NUMBERS = ("price_usd", "max_kw", "idle_kw", "train_kw", "infer_kw")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ class MachineCost:
     `price_usd` is the equipment with fabric and storage, `capex_usd` what is paid for it with installation and spares.
     The annuity runs for `life_years` from the purchase; the running cost as long as the machine stands; work at `phase`
     adds `busy_usd_per_hour`. `committed_kw` is what the site must keep free. `assumptions` are all numbers that the
-    workload file didn't give, `confidence` is the lowest among them.
+    workload file didn't give, `confidence` is the lowest of those that the system table gave.
     """
 
     system: str
@@ -200,5 +201,6 @@ def on_prem_inputs(
 
 
 def _lowest(found: MachineInputs) -> str:
-    stated = [assumption.confidence for assumption in found.assumptions if assumption.confidence in _CONFIDENCES]
+    """Of the price and the draws, which come from the system table; `high` where the file gave them all."""
+    stated = [item.confidence for item in found.assumptions if item.name in _TABLE_NUMBERS and item.confidence]
     return min(stated, key=_CONFIDENCES.index, default="high")

@@ -8,8 +8,9 @@ from functools import cache
 
 from gpu_opt.costs._tables import optional_float, rows
 from gpu_opt.costs.checks import Checks
-from gpu_opt.costs.energy import continent_of, country_of, providers_with_region
+from gpu_opt.costs.energy import continent_of
 from gpu_opt.errors import InputError, Problem
+from gpu_opt.hardware.regions import country_of, providers_with_region
 from gpu_opt.units import GB_BYTES
 
 ONPREM = "onprem"
@@ -77,10 +78,10 @@ def transfer(tib: float, from_provider: str, from_region: str, to_provider: str,
             gb=gb, usd_per_gb=0.0, usd=0.0, route="same_region", confidence="high",
             source="data stays in its region", date="", assumed=False,
         )  # fmt: skip
-    area = continent_of(country_of(from_provider, from_region))
+    area = continent_of(country_of(from_provider, from_region) or "")
     route = "internet"
     if from_provider == to_provider:
-        there = continent_of(country_of(to_provider, to_region))
+        there = continent_of(country_of(to_provider, to_region) or "")
         route = "same_continent" if area and area == there else "other_continent"
     tiers, assumed = _price_list(from_provider, area, route)
     usd = _tiered_usd(gb, tiers)

@@ -33,6 +33,12 @@ def country_of(provider: str, region: str) -> str | None:
 
 
 @cache
+def providers_with_region(region: str) -> tuple[str, ...]:
+    """Every provider that has a region of this name, sorted."""
+    return tuple(sorted(provider for provider, name in _country_by_region() if name == region))
+
+
+@cache
 def countries_in(code: str) -> frozenset[str]:
     """Country codes that `EU`, `EEA` or one ISO code stands for; UnknownName for anything else."""
     wanted = code.strip().upper()
