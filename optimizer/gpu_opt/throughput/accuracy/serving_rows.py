@@ -1,0 +1,233 @@
+"""From a row of measured serving points (contract, section 5) to a point that the model can predict."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from gpu_opt.domain.hardware import Accelerator
+from gpu_opt.domain.model import ModelSpec
+from gpu_opt.domain.option import Layout
+from gpu_opt.throughput.serving.engines import engine_named
+from gpu_opt.throughput.serving.memory import max_concurrency, memory_need
+from gpu_opt.throughput.serving.points import Candidate, ServingPoint
+from gpu_opt.throughput.serving.precision import (
+    ComputePlan,
+    Refusal,
+    find_format,
+    kv_bytes_per_element,
+    plan_compute,
+    weight_formats,
+)
+from gpu_opt.throughput.serving.profile import ServingProfile, serving_profile
+from gpu_opt.throughput.serving.replica import Replica, link_between
+from gpu_opt.throughput.serving.tables import read_rows
+
+MAX_SEARCHED_GPUS = 72
+_CURRENT_VERSION = {"vllm": (0, 8), "sglang": (0, 4), "tensorrt-llm": (0, 17)}
+_DEFAULT_ACCEPTANCE = 0.65
+_WORKER = re.compile(r"(prefill|decode) (\d+)x\(tp(\d+) dp(\d+) ep(\d+)\)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """Why a row can't be predicted."""
+
+    id: str
+    reason: str
+
+
+def number(text: str | None) -> float | None:
+    """A cell as a number; None when it is blank or no finite number."""
+    try:
+        value = float(text) if text else None
+    except ValueError:
+        return None
+    return value if value is not None and math.isfinite(value) else None
+
+
+def scenario_of(row: Mapping[str, str]) -> str:
+    """Which kind of benchmark a row is, from its `scenario` cell and, where that is blank, from what it carries."""
+    text = row.get("scenario", "").lower()
+    rate = row.get("request_rate", "")
+    if "prefill" in text:
+        return "prefill"
+    if "(decode)" in text:
+        return "decode"
+    if "static" in text or "latency" in text:
+        return "static"
+    if "server" in text or "interactive" in text:
+        return "open"
+    if "num prompts" in text:
+        return "burst"
+    if "offline" in text:
+        return "offline"
+    if "burst" in text or rate == "inf":
+        return "burst"
+    if "open-loop" in text or (number(rate) is not None and "closed" not in text):
+        return "open"
+    return "closed"
+
+
+def weight_spelling(row: Mapping[str, str], spec: ModelSpec, accelerator: Accelerator) -> str:
+    """The row's precision; where blank, the checkpoint's own, and in MLPerf the lowest that the GPU computes in."""
+    given = row.get("weight_precision", "").strip()
+    if given and given.lower() != "unset":
+        return given
+    if "mlperf" in row.get("scenario", "").lower() and spec.native_precision != "mxfp4":
+        return next((name for peak, name in (("fp4", "nvfp4"), ("fp8", "fp8")) if peak in accelerator.peak_tflops), "bf16")
+    native = spec.native_precision
+    return native if native in weight_formats() else "bf16"
+
+
+def kv_spelling(row: Mapping[str, str], plan: ComputePlan, engine: str) -> str:
+    """The row's KV precision; where blank, FP4 and TensorRT-LLM's FP8 checkpoints carry an FP8 cache."""
+    given = row.get("kv_precision", "").strip().rstrip("?")
+    if given and given.lower() != "auto":
+        return given
+    if plan.format.compute == "fp4" or (engine == "tensorrt-llm" and plan.format.compute == "fp8"):
+        return "fp8"
+    return ""
+
+
+def dataset_input_tokens(row: Mapping[str, str]) -> float:
+    """Mean input of the MLPerf data sets, which its logs don't hold; else 512 tokens as a plain assumption."""
+    model, scenario = row.get("model", "").lower(), row.get("scenario", "").lower()
+    if "mlperf" in scenario:
+        for known in read_rows("serving_datasets.csv"):
+            if known["model"] in model:
+                return float(known["input_tokens"])
+    return 512.0
+
+
+def _layouts(row: Mapping[str, str], gpus: int, profile: ServingProfile, engine: str, offline: bool) -> list[Layout]:
+    """The row's layout, or those that an operator would try where cells are blank."""
+    cell = {name: int(number(row.get(name)) or 0) for name in ("tp", "pp", "dp", "ep")}
+    moe = profile.experts > 0
+    if cell["tp"]:
+        tp, pp, dp = cell["tp"], cell["pp"] or 1, cell["dp"] or 1
+        if tp * pp * dp > gpus:
+            tp = max(gpus // (pp * dp), 1)
+        found = [Layout(tp=tp, pp=pp, dp=dp if tp * pp * dp <= gpus else 1, ep=cell["ep"] or 1)]
+        if moe and offline and not cell["dp"] and tp > 1:
+            found.append(Layout(tp=1, dp=tp, pp=pp, ep=tp))
+        return found
+    if engine == "llama.cpp":
+        return [Layout(pp=gpus)]
+    sizes = [s for s in (1, 2, 4, 8, 16, 32, 64) if s <= min(gpus, MAX_SEARCHED_GPUS) and gpus % s == 0] or [1]
+    found = [Layout(tp=s) for s in sizes if s <= 8] + [Layout(tp=s // 2, pp=2) for s in sizes if 2 <= s <= 16]
+    found += [Layout(tp=1, pp=s) for s in sizes if 4 <= s <= 8]
+    if moe:
+        found += [Layout(tp=1, dp=s, ep=s) for s in sizes if s > 1]
+    return found
+
+
+def _candidate(
+    row: Mapping[str, str],
+    profile: ServingProfile,
+    accelerator: Accelerator,
+    plan: ComputePlan,
+    engine: str,
+    layout: Layout,
+    gpus: float,
+    lengths: tuple[float, float],
+) -> tuple[Candidate, bool]:
+    """A layout as a candidate, and whether memory lets it hold even one sequence."""
+    ranks = layout.tp * layout.dp
+    replica = Replica(
+        profile=profile,
+        accelerator=accelerator,
+        plan=plan,
+        kv_bytes=kv_bytes_per_element(kv_spelling(row, plan, engine), plan.format),
+        layout=layout,
+        link=link_between(accelerator, ranks if ranks > 1 else layout.pp, None),
+        engine=engine,
+        tags=tags_of(row, engine),
+    )
+    settings = engine_named(engine)
+    need = memory_need(replica, settings, None)
+    inputs, outputs = lengths
+    fit = max_concurrency(
+        replica, settings, need, mean_tokens=inputs + 0.5 * outputs, peak_tokens=inputs + outputs
+    )
+    return Candidate(replica=replica, copies=max(gpus / replica.gpus, 1.0), max_batch=float(max(fit, 1))), fit > 0
+
+
+def tags_of(row: Mapping[str, str], engine: str) -> tuple[str, ...]:
+    """Generation of the engine: `old` before its present scheduler, `unversioned` where the row doesn't say."""
+    version = re.match(r"v?(\d+)\.(\d+)", row.get("engine_version", "").strip())
+    if version is None:
+        text = row.get("engine_version", "").lower()
+        return (f"{engine}:unversioned",) if not text or "nightly" not in text else ()
+    current = _CURRENT_VERSION.get(engine)
+    if current is None or (int(version[1]), int(version[2])) >= current:
+        return ()
+    return (f"{engine}:old",)
+
+
+def _burst_size(row: Mapping[str, str]) -> float | None:
+    """The number of requests in `burst (all 1000 requests at t=0)`."""
+    found = re.search(r"(\d+) req", row.get("scenario", ""))
+    return float(found[1]) if found else None
+
+
+def drafts_of(text: str) -> tuple[float, float]:
+    """(draft tokens, tokens gained per step) from a cell such as `eagle3 k=4`; (0, 1) when it is blank."""
+    if not text.strip() or text.strip().lower() in ("none", "no", "off", "false", "0"):
+        return 0.0, 1.0
+    found = re.search(r"k\s*=\s*(\d+)|(\d+)\s*(?:draft|tokens)", text)
+    count = float(next(g for g in found.groups() if g)) if found else 1.0
+    rate = _CURRENT_VERSION = {"vllm": (0, 8), "sglang": (0, 4), "tensorrt-llm": (0, 17)}
+_DEFAULT_ACCEPTANCE
+    return count, (1.0 - rate ** (count + 1.0)) / (1.0 - rate)
+
+
+def point_of(
+    row: Mapping[str, str], find_gpu: Callable[[str], Accelerator | None], find_model: Callable[[Mapping[str, str]], ModelSpec | None]
+) -> ServingPoint | Skipped:
+    """The point that a row describes, or why it can't be predicted."""
+    name = row.get("id", "")
+    accelerator = find_gpu(row.get("gpu", ""))
+    if accelerator is None:
+        return Skipped(id=name, reason=f"unknown GPU {row.get('gpu', '')!r}")
+    spec = find_model(row)
+    if spec is None:
+        return Skipped(id=name, reason="unknown model without a parameter count")
+    weights = find_format(weight_spelling(row, spec, accelerator))
+    if weights is None:
+        return Skipped(id=name, reason=f"unknown precision {row.get('weight_precision', '')!r}")
+    engine = engine_named(row.get("engine", "")).name
+    plan = plan_compute(weights, accelerator, engine)
+    if isinstance(plan, Refusal):
+        return Skipped(id=name, reason=plan.reason)
+    return _point(row, spec, accelerator, plan, engine)
+
+
+def _point(
+    row: Mapping[str, str], spec: ModelSpec, accelerator: Accelerator, plan: ComputePlan, engine: str
+) -> ServingPoint:
+    scenario = scenario_of(row)
+    profile = serving_profile(spec)
+    gpus = max(number(row.get("n_gpus")) or 1.0, 1.0)
+    outputs = number(row.get("output_len"))
+    inputs = number(row.get("input_len")) or dataset_input_tokens(row)
+    lengths = (max(inputs, 1.0), 256.0 if outputs is None else max(outputs, 1.0))
+    users = number(row.get("concurrency_or_batch")) or _burst_size(row) or (1.0 if scenario != "offline" else 0.0)
+    rate = number(row.get("request_rate")) or 0.0
+    drafts, accepted = drafts_of(row.get("spec_decode", ""))
+    layouts = _layouts(row, int(gpus), profile, engine, scenario in ("offline", "open"))
+    pairs = [_candidate(row, profile, accelerator, plan, engine, layout, gpus, lengths) for layout in layouts]
+    fitting = [candidate for candidate, fits in pairs if fits]
+    return ServingPoint(
+        id=row.get("id", ""),
+        candidates=tuple(fitting or [pairs[-1][0]]),
+        scenario=scenario,
+        input_tokens=lengths[0],
+        output_tokens=lengths[1],
+        users=users,
+        rate=rate,
+        draft_tokens=drafts,
+        accepted_tokens=accepted,
+    )

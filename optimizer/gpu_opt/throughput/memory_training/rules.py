@@ -1,0 +1,94 @@
+"""How a stack and an optimizer store their state: bytes a parameter and factors, from their table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from gpu_opt.throughput.training.arrays import Array, Columns
+from gpu_opt.throughput.training.columns import one
+from gpu_opt.throughput.training.constants import table_rows
+
+# Moments of each optimizer in bytes a parameter when they are kept in fp32 (8-bit ones hold a byte each), and
+# whether they can leave the GPU. Muon keeps one momentum for matrices.
+_OPTIMIZER_STATE_BYTES = {
+    "adam": 8.0,
+    "adamw": 8.0,
+    "adam_bf16": 4.0,
+    "adamw_8bit": 2.0,
+    "adam_8bit": 2.0,
+    "paged_adamw": 8.0,
+    "paged_adamw_8bit": 2.0,
+    "adafactor": 0.1,
+    "lion": 4.0,
+    "sgd": 0.0,
+    "sgd_momentum": 4.0,
+    "muon": 4.0,
+}
+_PURE_HALF = ("adam_bf16",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules(Columns):
+    """Bytes and factors of memory, as columns that broadcast with the runs'."""
+
+    weight_bytes: Array
+    gradient_bytes: Array
+    master_bytes: Array
+    state_bytes: Array
+    activation: Array
+    logit_bytes: Array
+    live_layers: Array
+    base_bytes: Array
+    frozen_activation: Array
+    fragmentation: Array
+    context_bytes: Array
+    log_sd: Array
+
+
+@cache
+def memory_constants(scheme: str) -> Mapping[str, float]:
+    """Constants of a memory scheme over the defaults."""
+    found: dict[str, dict[str, float]] = {}
+    for row in table_rows("training_memory.csv"):
+        found.setdefault(row["scheme"], {})[row["constant"]] = float(row["value"])
+    return {**found["default"], **found.get(scheme, {})}
+
+
+def known_optimizers() -> tuple[str, ...]:
+    """Names that `rules_of` accepts."""
+    return tuple(sorted(_OPTIMIZER_STATE_BYTES))
+
+
+def normal_optimizer(text: str) -> str:
+    """An optimizer's name in the table's spelling; `adam` for one that is not known."""
+    name = text.strip().lower().replace("-", "_").replace("adamw8bit", "adamw_8bit").replace("8_bit", "8bit")
+    return name if name in _OPTIMIZER_STATE_BYTES else "adam"
+
+
+def rules_of(scheme: str, optimizer: str, *, overrides: Mapping[str, float] | None = None) -> Rules:
+    """M1: bytes a parameter for weights, gradients, master copy and optimizer state under a stack's scheme."""
+    values = {**memory_constants(scheme), **(overrides or {})}
+    name = normal_optimizer(optimizer)
+    state = _OPTIMIZER_STATE_BYTES[name]
+    state = state * values["state_factor"] if state > 2.0 else state
+    weight, gradient, master = values["weight_bytes"], values["gradient_bytes"], values["master_bytes"]
+    if name in _PURE_HALF:
+        weight, gradient, master, state = 2.0, 2.0, 0.0, 4.0
+    if name.startswith("paged"):
+        state = 0.0
+    return Rules(
+        weight_bytes=one(weight),
+        gradient_bytes=one(gradient),
+        master_bytes=one(master),
+        state_bytes=one(state),
+        activation=one(values["activation"]),
+        logit_bytes=one(values["logit_bytes"]),
+        live_layers=one(values["live_layers"]),
+        base_bytes=one(values["base_gb"] * 1e9),
+        frozen_activation=one(values["frozen_activation"]),
+        fragmentation=one(values["fragmentation"]),
+        context_bytes=one(values["context_gb"] * 1e9),
+        log_sd=one(values["log_sd"]),
+    )

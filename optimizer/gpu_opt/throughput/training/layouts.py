@@ -1,0 +1,114 @@
+"""Every sensible layout of a gang: tensor, pipeline, context, expert and data parallelism, ZeRO, recompute, batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_opt.domain.workload import Parallelism
+from gpu_opt.throughput.training.arrays import Spread
+
+_POWERS = (1, 2, 4, 8, 16, 32, 64, 128)
+_PIPELINES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+_MICRO_BATCHES = (1, 2, 4, 8, 16, 32)
+_MAX_MICRO_TOKENS = 131072  # beyond this a larger microbatch gains nothing that a multiply can feel
+_CONTEXT_TOKENS = 4096  # tokens a rank should keep for context parallelism to be worth its ring
+_VIRTUAL_STAGES = (2, 3, 4, 5, 6, 8)
+_RECOMPUTE = {"none": 0.0, "selective": 1.0, "full": 2.0}
+RECOMPUTE_NAMES = ("none", "selective", "full")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """What a search may use: sizes of the model and of the batch, limits of the stack and of the scale-up domain."""
+
+    layers: int
+    heads: int
+    experts: int
+    sequence: int
+    batch_sequences: int
+    tp_limit: int
+    has_pp: bool
+    has_cp: bool
+    has_ep: bool
+    zero: tuple[int, ...]
+    recompute: tuple[str, ...]
+    fixed: Parallelism
+
+
+def _choices(fixed: int | None, candidates: Iterable[int]) -> tuple[int, ...]:
+    return (fixed,) if fixed is not None else tuple(candidates)
+
+
+def _groups(space: Space, gang: int) -> list[tuple[int, int, int, int, int, int]]:
+    """(tp, pp, cp, dp, ep, virtual stages) that multiply to the gang."""
+    fixed = space.fixed
+    found: list[tuple[int, int, int, int, int, int]] = []
+    tps = (t for t in _POWERS if t <= space.tp_limit and space.heads % t == 0)
+    for tp in _choices(fixed.tp, tps):
+        pps = (p for p in _PIPELINES if p == 1 or (space.has_pp and p <= space.layers))
+        for pp in _choices(fixed.pp, pps):
+            cps = (c for c in _POWERS if c == 1 or (space.has_cp and c * _CONTEXT_TOKENS <= space.sequence))
+            for cp in _choices(fixed.cp, cps):
+                dp, rest = divmod(gang, tp * pp * cp)
+                if rest or dp < 1 or dp > space.batch_sequences or (fixed.dp is not None and dp != fixed.dp):
+                    continue
+                for ep in _choices(fixed.ep, _expert_groups(space, dp * cp * tp)):
+                    found.extend((tp, pp, cp, dp, ep, v) for v in _virtual(space, pp))
+    return found
+
+
+def _expert_groups(space: Space, ranks: int) -> tuple[int, ...]:
+    if not space.experts or not space.has_ep:
+        return (1,)
+    return tuple(e for e in _POWERS if space.experts % e == 0 and ranks % e == 0)
+
+
+def _virtual(space: Space, pp: int) -> tuple[int, ...]:
+    """One stage a rank, and the finest interleaving that divides the layers."""
+    if pp == 1:
+        return (1,)
+    finer = [v for v in _VIRTUAL_STAGES if space.layers % (pp * v) == 0]
+    return (1, finer[-1]) if finer else (1,)
+
+
+@lru_cache(maxsize=64)
+def _columns(space: Space, gangs: tuple[int, ...]) -> npt.NDArray[np.float64]:
+    rows: list[tuple[float, ...]] = []
+    zeros = _choices(space.fixed.zero, space.zero)
+    modes = [_RECOMPUTE[name] for name in ((space.fixed.recompute,) if space.fixed.recompute else space.recompute)]
+    for gang in gangs:
+        for tp, pp, cp, dp, ep, virtual in _groups(space, gang):
+            fits = (b for b in _MICRO_BATCHES if b * dp <= space.batch_sequences or b == 1)
+            sizes = _choices(space.fixed.micro_batch, fits)
+            rows.extend(
+                (gang, tp, pp, dp, cp, ep, zero, mode, size, virtual)
+                for zero in zeros
+                for mode in modes
+                for size in sizes
+                if size == 1 or space.fixed.micro_batch or size * space.sequence / cp <= _MAX_MICRO_TOKENS
+            )
+    return np.array(rows, dtype=np.float64).reshape(len(rows), 10)
+
+
+def layouts(space: Space, gangs: Sequence[int]) -> Spread:
+    """All layouts of all gangs, as columns; none at all when nothing multiplies to a gang."""
+    table = _columns(space, tuple(gangs))
+    gang, tp, pp, dp, cp, ep, zero, recompute, micro_batch, virtual = (table[:, i] for i in range(10))
+    return Spread(
+        gpus=gang,
+        tp=tp,
+        pp=pp,
+        dp=dp,
+        cp=cp,
+        ep=ep,
+        zero=zero,
+        shard=dp * cp,
+        recompute=recompute,
+        micro_batch=micro_batch,
+        virtual_stages=virtual,
+    )

@@ -1,0 +1,133 @@
+"""A job on a shape made ready for the search: stack, precision, batch, columns, and what was assumed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu_opt.domain.hardware import Accelerator, Shape
+from gpu_opt.domain.model import ModelSpec
+from gpu_opt.domain.option import Interval, Rejection
+from gpu_opt.domain.workload import TrainJob
+from gpu_opt.throughput.calibration.profile import Calibration
+from gpu_opt.throughput.memory_training import rules_of
+from gpu_opt.throughput.training.columns import (
+    device_of,
+    dims_of,
+    half_peak_tflops,
+    linear_peak_tflops,
+    stack_of,
+    task_of,
+)
+from gpu_opt.throughput.training.constants import StackInfo, family_of, stack_constants
+from gpu_opt.throughput.training.defaults import default_batch_tokens, resolve_stack
+from gpu_opt.throughput.training.layouts import Space
+from gpu_opt.throughput.training.search import Setting
+
+KNOWN_FAMILIES = frozenset({"ampere-dc", "hopper", "blackwell", "cdna3"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """What the search needs, and what a reader should know about it."""
+
+    setting: Setting
+    stack: StackInfo
+    method: str
+    gpu_known: bool
+    stack_known: bool
+    calibrated: bool
+    interval: Interval | None
+    notes: tuple[str, ...]
+
+
+def precision_gap(job: TrainJob, shape: Shape, accelerator: Accelerator) -> Rejection | None:
+    """A rejection when the part lacks the precision, or the 16-bit type that everything else runs in."""
+    precision = base_precision(job.precision)
+    has = sorted(accelerator.peak_tflops)
+    if linear_peak_tflops(accelerator, precision) is None:
+        reason = f"{accelerator.name} has no {precision}; it computes in {', '.join(has)}"
+        return Rejection(workload=job.name, subject=shape.name, code="precision", reason=reason)
+    if half_peak_tflops(accelerator, precision) is None and precision not in ("fp32", "tf32"):
+        reason = f"{accelerator.name} has no bf16 for what stays in 16 bits; it computes in {', '.join(has)}"
+        return Rejection(workload=job.name, subject=shape.name, code="precision", reason=reason)
+    return None
+
+
+def base_precision(precision: str) -> str:
+    """The precision of the multiplies: 4-bit integer weights (a quantised base) compute in bf16."""
+    return "bf16" if precision in ("int4", "nf4") else precision
+
+
+def prepare(
+    job: TrainJob, model: ModelSpec, shape: Shape, accelerator: Accelerator, *, calibration: Calibration | None
+) -> Prepared:
+    """Everything a search needs, with notes on what was assumed."""
+    method = "full" if job.kind == "pretrain" else job.method
+    stack, stack_known, notes = resolve_stack(job.stack, accelerator, kind=job.kind, method=method)
+    constants = stack_constants(stack.name)
+    calibrated = calibration is not None and calibration.stack == stack.name
+    interval = None
+    if calibration is not None and calibrated:
+        constants.update(calibration.constants)
+        notes = (*notes, f"calibrated by {calibration.name} ({calibration.runs} runs)")
+        if accelerator.name in calibration.gpus:
+            interval = Interval(
+                low_ratio=calibration.low_ratio, high_ratio=calibration.high_ratio, own_log_sd=calibration.log_sd
+            )
+    precision = base_precision(job.precision)
+    batch = job.global_batch_tokens
+    if batch is None:
+        batch = default_batch_tokens(model, kind=job.kind, method=method)
+        notes = (*notes, f"global batch of {batch:,.0f} tokens assumed")
+    if shape.network_gbps is None:
+        notes = (
+            *notes,
+            "network unknown: 100 Gb/s per GPU assumed on linked boards, else 25 Gb/s in all",
+        )
+    sequences = max(1, round(batch / job.sequence_length_tokens))
+    setting = Setting(
+        accelerator=accelerator,
+        shape=shape,
+        dims=dims_of(model),
+        task=task_of(
+            sequence=job.sequence_length_tokens,
+            batch_sequences=sequences,
+            method=method,
+            lora_rank=job.lora_rank,
+            precision=precision,
+        ),
+        device=device_of(accelerator, shape, precision),
+        stack=stack_of(constants),
+        rules=rules_of(stack.memory, job.optimizer),
+        space=_space(job, model, shape, stack, sequences, method),
+    )
+    return Prepared(
+        setting=setting,
+        stack=stack,
+        method=method,
+        gpu_known=family_of(accelerator) in KNOWN_FAMILIES,
+        stack_known=stack_known,
+        calibrated=calibrated,
+        interval=interval,
+        notes=notes,
+    )
+
+
+def _space(job: TrainJob, model: ModelSpec, shape: Shape, stack: StackInfo, sequences: int, method: str) -> Space:
+    fixed = job.parallel
+    zero = stack.zero if method == "full" else tuple(sorted({0, *stack.zero}))
+    domain = max(shape.scaleup_domain_gpus, round(shape.gpus)) if shape.scaleup_gb_per_second > 0 else shape.gpus
+    return Space(
+        layers=model.layers,
+        heads=model.heads,
+        experts=model.experts,
+        sequence=job.sequence_length_tokens,
+        batch_sequences=sequences,
+        tp_limit=max(1, min(8, int(domain))) if stack.has_tp else 1,
+        has_pp=stack.has_pp,
+        has_cp=stack.has_cp,
+        has_ep=stack.has_ep,
+        zero=zero,
+        recompute=stack.recompute,
+        fixed=fixed,
+    )
