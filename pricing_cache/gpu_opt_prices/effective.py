@@ -31,9 +31,9 @@ def provider_offers(provider: str, cached: Cached | None) -> tuple[Offer, ...]:
     shipped = snapshot_offers(provider)
     if cached is None:
         return shipped
-    if cached.complete:
-        kept = [offer for offer in shipped if offer.region in cached.failed_regions]
-    else:
-        kept = list(shipped)
-    kept = [offer for offer in kept if offer.region not in cached.regions]
+    kept = [
+        offer
+        for offer in shipped
+        if offer.region not in cached.regions and (not cached.complete or offer.region in cached.failed_regions)
+    ]
     return sorted_offers([*kept, *cached.table.offers])

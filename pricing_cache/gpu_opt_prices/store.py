@@ -32,12 +32,14 @@ class Cached:
     """Rows of one provider. `regions` maps each region that ever answered to the moment it last did (ISO 8601).
 
     `complete`: a refresh of all regions answered, so that the snapshot's rows are gone, but for `failed_regions`.
+    `refused` counts the rows refused at the last refresh, by reason.
     """
 
     provider: str
     complete: bool
     regions: Mapping[str, str]
     failed_regions: tuple[str, ...] = ()
+    refused: Mapping[str, int] = field(default_factory=dict)
     table: OfferTable = field(default_factory=lambda: OfferTable(offers=()))
 
 
@@ -79,10 +81,15 @@ def _from_json(data: bytes, provider: str) -> Cached:
     try:
         found = json.loads(data)
         csv, digest = found["csv"], found["sha256"]
-        regions, failed = found["regions"], found["failed_regions"]
+        regions, failed, refused = found["regions"], found["failed_regions"], found["refused"]
         if found["schema"] != SCHEMA or found["provider"] != provider:
             raise Corrupt("another schema or provider")
-        if not (isinstance(csv, str) and isinstance(regions, dict) and isinstance(failed, list)):
+        if not (
+            isinstance(csv, str)
+            and isinstance(regions, dict)
+            and isinstance(failed, list)
+            and isinstance(refused, dict)
+        ):
             raise Corrupt("fields of the wrong kind")
         if hashlib.sha256(csv.encode()).hexdigest() != digest:
             raise Corrupt("its hash is another")
@@ -92,9 +99,10 @@ def _from_json(data: bytes, provider: str) -> Cached:
             complete=found["complete"] is True,
             regions={str(region): str(moment) for region, moment in regions.items()},
             failed_regions=tuple(str(region) for region in failed),
+            refused={str(reason): int(count) for reason, count in refused.items()},
             table=table,
         )
-    except (ValueError, KeyError, TypeError, RecursionError, InputError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InputError) as error:
         raise Corrupt(type(error).__name__) from None
 
 
@@ -116,6 +124,7 @@ def write_cached(cache_dir: Path, cached: Cached, *, moment: str) -> None:
         "complete": cached.complete,
         "regions": dict(cached.regions),
         "failed_regions": list(cached.failed_regions),
+        "refused": dict(cached.refused),
         "sha256": hashlib.sha256(csv.encode()).hexdigest(),
         "csv": csv,
     }

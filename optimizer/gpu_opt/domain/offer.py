@@ -42,7 +42,8 @@ class Offer:
     """One purchasable price of one instance type in one place (contract, section 3).
 
     `usd_per_instance_hour` recurs for the whole instance; `upfront_usd` is paid at the start of the term.
-    `source` says where the price was read, `as_of` when. `quoted` marks a vendor's quote, which competes whatever
+    `source` says where the price was read, `as_of` when. `payment` tells apart what is otherwise the same offer; it is
+    empty for the standard way to pay. `quoted` marks a vendor's quote, which competes whatever
     `markets` says, between `min_instances` and `max_instances`, from `available_from` on, accepted until `expires`.
     """
 
@@ -74,7 +75,9 @@ class Offer:
 
     @property
     def id(self) -> str:
-        """`aws/us-east-1/p5.48xlarge/on_demand`, with the zone after the region where there is one."""
+        """`aws/us-east-1/p5.48xlarge/on_demand`, with the zone after the region where there is one, and a way to pay
+        other than the standard one behind the market (`reserved_1y+all_upfront`, `on_demand+quote`)."""
         place = f"{self.region}/{self.zone}" if self.zone else self.region
         term = f"_{self.term_months}m" if self.market is Market.QUOTE and self.term_months else ""
-        return f"{self.provider}/{place}/{self.instance_type}/{self.market}{term}"
+        payment = f"+{self.payment}" if self.payment else ""
+        return f"{self.provider}/{place}/{self.instance_type}/{self.market}{term}{payment}"

@@ -1,0 +1,48 @@
+"""Putting new rows of a provider over what the cache has (contract, section 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from gpu_opt.domain.offer import Offer
+from gpu_opt_prices.changes import Change, compare
+from gpu_opt_prices.effective import provider_offers
+from gpu_opt_prices.store import Cached, locked, read_cached, write_cached
+from gpu_opt_prices.table import OfferTable, sorted_offers
+
+
+def store_rows(
+    cache_dir: Path,
+    provider: str,
+    offers: Collection[Offer],
+    *,
+    answered: Collection[str],
+    moment: str,
+    failed: Collection[str] = (),
+    complete: bool = False,
+    refused: Mapping[str, int] | None = None,
+) -> Change:
+    """Write a provider's file: `answered` regions get the new rows, `failed` ones keep their old rows.
+
+    `complete` says that all regions were asked for: what neither answered nor failed is gone, the snapshot's rows too.
+    """
+    with locked(cache_dir):
+        old, _ = read_cached(cache_dir, provider)
+        before = provider_offers(provider, old)
+        held = old or Cached(provider=provider, complete=False, regions={})
+        gone = {region for region in held.regions if region in answered or (complete and region not in failed)}
+        kept = [offer for offer in held.table.offers if offer.region not in gone and offer.region not in answered]
+        regions = {region: when for region, when in held.regions.items() if region not in gone}
+        regions.update(dict.fromkeys(answered, moment))
+        was_failed = set(held.failed_regions) if held.complete and not complete else set()
+        cached = Cached(
+            provider=provider,
+            complete=complete or held.complete,
+            regions=dict(sorted(regions.items())),
+            failed_regions=tuple(sorted((was_failed | (set(failed) if complete else set())) - set(answered))),
+            refused=dict(sorted((refused or {}).items())),
+            table=OfferTable(offers=sorted_offers([*kept, *offers])),
+        )
+        write_cached(cache_dir, cached, moment=moment)
+    return compare(before, provider_offers(provider, cached))
