@@ -20,6 +20,7 @@ _DAY_SECONDS = 86400.0
 _SHORT_WINDOW_SECONDS = 60.0
 _WINDOWS_OF_A_SHORT_TRACE = 24
 _MAX_WINDOWS = 2000
+_LEAST_SAVING_FRACTION = 0.005  # of capacity: a further block must be worth a line in the plan
 _Z_P99 = 2.326  # of the normal distribution
 
 
@@ -145,7 +146,7 @@ def block_cuts(descending_rates: Floats, blocks: int) -> list[int]:
             source[end] = int(np.argmin(options))
             following[end] = options[source[end]]
         came_from.append(source)
-        if following[-1] >= cost[-1]:
+        if following[-1] >= cost[-1] * (1.0 - _LEAST_SAVING_FRACTION):
             came_from.pop()
             break
         cost = following
