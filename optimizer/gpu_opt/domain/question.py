@@ -213,7 +213,7 @@ class Question:
     horizon: Horizon
     workloads: tuple[Workload, ...]
     scope: Scope = Scope()
-    rent_markets: tuple[Market, ...] = (Market.ON_DEMAND,)
+    rent_markets: tuple[Market, ...] = (Market.ON_DEMAND, Market.SPOT)
     consider: tuple[Market, ...] = ()
     price_paths: tuple[PricePath, ...] = ()
     budget: Budget = Budget()

@@ -1,0 +1,1 @@
+"""Workloads × offers = candidates or rejections: who could run where, and why the others can't."""

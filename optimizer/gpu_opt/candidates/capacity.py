@@ -1,0 +1,295 @@
+"""Pools of instances, what may be committed or bought for them, and what stands there already."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+
+from gpu_opt import hardware
+from gpu_opt.candidates.match import ONPREM, gpu_set, residency_countries
+from gpu_opt.costs.finance import annuity_per_hour, price_path_multiplier
+from gpu_opt.costs.machines import MachineCost, machine_cost
+from gpu_opt.costs.power import Phase
+from gpu_opt.domain.hardware import Shape, System
+from gpu_opt.domain.offer import Market, Offer
+from gpu_opt.domain.program import FixedLine, Pool, Purchase, Rent, Standing, Term, TermStart
+from gpu_opt.domain.question import ExistingCommitment, Horizon, Owned, Purchasable, Question, Site, SystemOverride
+from gpu_opt.errors import InputError, Problem
+from gpu_opt.units import HOURS_PER_YEAR
+
+BLOCK_DAYS = (*range(1, 15), *range(21, 183, 7))  # what AWS sells: days up to 14, then weeks up to 182 (2026-07)
+
+
+@dataclass(slots=True)
+class Capacity:
+    """Pools by id with their shapes, and everything that may stand in them."""
+
+    pools: dict[str, Pool] = field(default_factory=dict)
+    shapes: dict[str, Shape] = field(default_factory=dict)
+    terms: list[Term] = field(default_factory=list)
+    standing: list[Standing] = field(default_factory=list)
+    purchases: list[Purchase] = field(default_factory=list)
+    machines: dict[str, MachineCost] = field(default_factory=dict)
+    blocks: list[Offer] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def gather(question: Question, offers: Iterable[Offer]) -> Capacity:
+    """All capacity of a question: rent and terms from offers, commitments and machines from the file."""
+    capacity = Capacity()
+    by_pool: dict[str, list[Offer]] = defaultdict(list)
+    for offer in offers:
+        by_pool[pool_id(offer)].append(offer)
+    for key in sorted(by_pool):
+        _add_pool(question, capacity, key, by_pool[key])
+    _add_savings_plans(question, capacity, by_pool)
+    for commitment in question.existing:
+        _add_existing(question, capacity, commitment)
+    for owned in question.inventory:
+        _add_owned(question, capacity, owned)
+    for purchasable in question.purchasable:
+        _add_purchasable(question, capacity, purchasable)
+    return capacity
+
+
+def pool_id(offer: Offer) -> str:
+    """`aws/us-east-1/p5.48xlarge`; spot and flex-start stand apart, spot by zone too."""
+    base = f"{offer.provider}/{offer.region}"
+    if offer.market in (Market.SPOT, Market.FLEX_START):
+        zone = f"/{offer.zone}" if offer.zone else ""
+        return f"{base}{zone}/{offer.instance_type}/{offer.market}"
+    return f"{base}/{offer.instance_type}"
+
+
+def _add_pool(question: Question, capacity: Capacity, key: str, offers: list[Offer]) -> None:
+    first = offers[0]
+    shape = hardware.shape_of(
+        first.provider, first.instance_type, first.gpu, first.gpu_count, first.gpu_memory_gib, first.vcpus, first.memory_gib
+    )
+    rents = [
+        Rent(
+            offer=offer,
+            usd_per_instance_hour=_path(question, offer),
+            max_instances=offer.max_instances,
+        )
+        for offer in sorted(offers, key=lambda o: (o.usd_per_instance_hour, o.id))
+        if offer.market in (Market.ON_DEMAND, Market.SPOT, Market.FLEX_START)
+        or (offer.market is Market.QUOTE and not offer.term_months)
+    ]
+    capacity.pools[key] = Pool(
+        id=key, provider=first.provider, region=first.region, zone=first.zone, instance_type=first.instance_type,
+        gpu=first.gpu, gpus=first.gpu_count, vcpus=first.vcpus if first.vcpus is not None else shape.vcpus,
+        rents=_undominated(rents), spot=first.market is Market.SPOT,
+    )  # fmt: skip
+    capacity.shapes[key] = shape
+    for offer in sorted(offers, key=lambda o: o.id):
+        if offer.market in (Market.RESERVED_1Y, Market.RESERVED_3Y) or (
+            offer.market is Market.QUOTE and offer.term_months
+        ):
+            capacity.terms.append(_term(question, offer, key))
+        elif offer.market is Market.CAPACITY_BLOCK:
+            capacity.blocks.append(offer)
+
+
+def _undominated(rents: list[Rent]) -> tuple[Rent, ...]:
+    """From cheap to dear, up to the first that has no limit of its own: nobody pays more than that."""
+    kept: list[Rent] = []
+    for rent in rents:
+        kept.append(rent)
+        if rent.max_instances is None:
+            break
+    return tuple(kept)
+
+
+def _path(question: Question, offer: Offer) -> tuple[float, ...]:
+    prices = []
+    for period in question.horizon.periods:
+        price = offer.usd_per_instance_hour
+        for path in question.price_paths:
+            if offer.gpu in gpu_set((path.gpu,)):
+                price *= price_path_multiplier(path.annual_change_fraction, period.start_hours / HOURS_PER_YEAR)
+        prices.append(price)
+    return tuple(prices)
+
+
+def _term(question: Question, offer: Offer, pool: str) -> Term:
+    horizon = question.horizon
+    months = offer.term_months or {Market.RESERVED_1Y: 12, Market.RESERVED_3Y: 36}.get(offer.market, 12)
+    annuity = annuity_per_hour(offer.upfront_usd, months, question.cost_of_capital_fraction_per_year)
+    return Term(
+        id=offer.id, market=offer.market, provider=offer.provider, pool=pool,
+        usd_per_unit_hour=offer.usd_per_instance_hour + annuity,
+        billed_usd_per_unit_hour=offer.usd_per_instance_hour, upfront_usd=offer.upfront_usd,
+        starts=_term_starts(horizon, months, offer.available_from),
+        min_units=offer.min_instances, max_units=offer.max_instances, offer=offer,
+    )  # fmt: skip
+
+
+def _term_starts(horizon: Horizon, months: int, available_from: date | None) -> tuple[TermStart, ...]:
+    days = [horizon.date_at(period.start_hours) for period in horizon.periods]
+    if available_from is not None and available_from > horizon.start:
+        days = sorted({available_from} | {day for day in days if day > available_from})
+    return tuple(
+        TermStart(start_hours=horizon.hours_at(day), end_hours=horizon.hours_at(add_months(day, months)))
+        for day in days
+        if horizon.hours_at(day) < horizon.hours
+    )
+
+
+def add_months(day: date, months: int) -> date:
+    """The same day some months later; the month's last day where it has no such day."""
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    for last in (day.day, 30, 29, 28):
+        try:
+            return date(year, month + 1, min(day.day, last))
+        except ValueError:
+            continue
+    return date(year, month + 1, 28)
+
+
+def _add_savings_plans(question: Question, capacity: Capacity, by_pool: Mapping[str, list[Offer]]) -> None:
+    rates: dict[tuple[str, Market], dict[str, float]] = defaultdict(dict)
+    for key, offers in sorted(by_pool.items()):
+        for offer in offers:
+            if offer.market.is_savings_plan:
+                rates[offer.provider, offer.market][key] = offer.usd_per_instance_hour
+    for (provider, market), plan_rates in sorted(rates.items()):
+        months = 12 if market is Market.SAVINGS_PLAN_1Y else 36
+        capacity.terms.append(
+            Term(
+                id=f"{provider}/{market}", market=market, provider=provider, pool="",
+                usd_per_unit_hour=1.0, billed_usd_per_unit_hour=1.0, upfront_usd=0.0,
+                starts=_term_starts(question.horizon, months, None), plan_rates=plan_rates, counts_in_quota=False,
+            )  # fmt: skip
+        )
+
+
+def _add_existing(question: Question, capacity: Capacity, commitment: ExistingCommitment) -> None:
+    key = f"{commitment.provider}/{commitment.region}/{commitment.instance_type}"
+    if key not in capacity.pools:
+        shape = _known_shape(commitment)
+        capacity.pools[key] = Pool(
+            id=key, provider=commitment.provider, region=commitment.region, zone="",
+            instance_type=commitment.instance_type, gpu=shape.gpu, gpus=shape.gpus, vcpus=shape.vcpus,
+        )  # fmt: skip
+        capacity.shapes[key] = shape
+    label = "commitment, already paid" if commitment.already_paid else "existing commitment"
+    capacity.standing.append(
+        Standing(
+            id=commitment.name, pool=key, instances=commitment.instances, from_hours=0.0,
+            to_hours=question.horizon.hours_at(commitment.ends) + 24.0, owned=False,
+            lines=(FixedLine(label=label, usd_per_instance_hour=commitment.usd_per_instance_hour),),
+        )  # fmt: skip
+    )
+
+
+def _known_shape(commitment: ExistingCommitment) -> Shape:
+    for provider, instance_type, shape in hardware.shape_table():
+        if (provider, instance_type.casefold()) == (commitment.provider, commitment.instance_type.casefold()):
+            return shape
+    what = f"nothing is known of {commitment.provider} {commitment.instance_type!r}."
+    raise InputError(
+        Problem(path=f"commitments.existing {commitment.name}", what=what, remedy="See `gpu-opt offers` for the types.")
+    )
+
+
+def _site(question: Question, name: str, where: str) -> Site:
+    for site in question.sites:
+        if site.name == name:
+            return site
+    raise InputError(Problem(path=where, what=f"site {name!r} isn't among onprem.sites.", remedy="Add it there."))
+
+
+def _system(name: str, where: str) -> System:
+    try:
+        return hardware.find_system(name)
+    except hardware.UnknownName as unknown:
+        hint = f"Did you mean {unknown.nearest}?" if unknown.nearest else "See the systems in the reference."
+        raise InputError(Problem(path=where, what=f"unknown system {name!r}.", remedy=hint)) from unknown
+
+
+def _machine_pool(
+    question: Question, capacity: Capacity, system: System, site: Site, override: SystemOverride, where: str, key: str
+) -> MachineCost:
+    """The pool of one kind of machine on a site, and what one costs."""
+    tdp = hardware.load_accelerators()[system.gpu].tdp_watts
+    machine = machine_cost(
+        system, override, site, cost_of_capital_fraction_per_year=question.cost_of_capital_fraction_per_year,
+        gpu_tdp_watts=tdp, where=where,
+    )  # fmt: skip
+    capacity.machines[where] = machine
+    countries = residency_countries(question.scope.data_residency)
+    allowed = not countries or site.country.upper()[:2] in countries
+    gpus = gpu_set(question.scope.gpus)
+    if key not in capacity.pools and allowed and (not gpus or system.gpu in gpus):
+        phases = {phase.value: machine.at_phase(phase) for phase in Phase}
+        shape = hardware.system_shape(system)
+        capacity.pools[key] = Pool(
+            id=key, provider=ONPREM, region=site.name, zone="", instance_type=system.name, gpu=system.gpu,
+            gpus=float(system.gpus), vcpus=shape.vcpus, onprem=True, idle_kw=machine.idle_kw,
+            busy_usd_per_hour={name: at.busy_usd_per_hour for name, at in phases.items()},
+            busy_kw={name: at.busy_kw for name, at in phases.items()},
+        )  # fmt: skip
+        capacity.shapes[key] = shape
+    return machine
+
+
+def _lines(machine: MachineCost) -> tuple[FixedLine, ...]:
+    return tuple(FixedLine(label=line.label, usd_per_instance_hour=line.usd_per_hour) for line in machine.running)
+
+
+def _add_owned(question: Question, capacity: Capacity, owned: Owned) -> None:
+    where = f"inventory {owned.name}"
+    site = _site(question, owned.site, where)
+    system = _system(owned.system, where)
+    key = f"{ONPREM}/{site.name}/{system.name}"
+    machine = _machine_pool(question, capacity, system, site, owned.override, where, key)
+    bought = question.horizon.hours_at(owned.purchased)
+    ends = bought + machine.life_years * HOURS_PER_YEAR
+    if ends <= 0.0:
+        capacity.warnings.append(
+            f"{owned.name}: bought {owned.purchased}, its life of {machine.life_years:g} years ended before the horizon;"
+            " set life_years to keep it in the plan"
+        )
+        return
+    annuity = FixedLine(label="annuity", usd_per_instance_hour=machine.annuity_usd_per_hour)
+    if key not in capacity.pools:
+        capacity.warnings.append(f"{owned.name}: outside the scope, so it is paid for and not used")
+        return
+    capacity.standing.append(
+        Standing(
+            id=owned.name, pool=key, instances=owned.instances, from_hours=max(0.0, bought), to_hours=ends, owned=True,
+            lines=(annuity, *_lines(machine)), kw_per_instance=machine.committed_kw,
+        )  # fmt: skip
+    )
+
+
+def _add_purchasable(question: Question, capacity: Capacity, wanted: Purchasable) -> None:
+    where = f"onprem.purchasable {wanted.system}"
+    site = _site(question, wanted.site, where)
+    system = _system(wanted.system, where)
+    key = f"{ONPREM}/{site.name}/{system.name}"
+    machine = _machine_pool(question, capacity, system, site, wanted.override, where, key)
+    if key not in capacity.pools:
+        return
+    life = machine.life_years * HOURS_PER_YEAR
+    orders = [p.start_hours for p in question.horizon.periods if p.start_hours + wanted.lead_time_hours < question.horizon.hours]
+    starts = [order + wanted.lead_time_hours for order in orders]
+    if not starts:
+        capacity.warnings.append(
+            f"{wanted.system} for {wanted.site}: delivered after the horizon, so it can't be part of this plan"
+        )
+        return
+    capacity.purchases.append(
+        Purchase(
+            id=f"buy {system.name} for {site.name}", pool=key, site=site.name, capex_usd=machine.capex_usd,
+            annuity_usd_per_hour=machine.annuity_usd_per_hour,
+            straight_line_usd_per_hour=machine.straight_line_usd_per_hour,
+            lines=_lines(machine), life_hours=life,
+            deliveries=tuple(TermStart(start_hours=start, end_hours=start + life) for start in starts),
+            order_hours=tuple(orders), max_instances=wanted.max_instances,
+            kw_per_instance=machine.committed_kw, racks_per_instance=machine.racks,
+        )  # fmt: skip
+    )

@@ -1,0 +1,131 @@
+"""Services: their load in every period and block, and the replicas that could carry it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from gpu_opt.candidates.capacity import Capacity
+from gpu_opt.candidates.match import workload_admits
+from gpu_opt.candidates.places import place_usd
+from gpu_opt.candidates.sizing import Sizing
+from gpu_opt.costs.power import Phase
+from gpu_opt.domain.option import Rejection, ReplicaOption
+from gpu_opt.domain.program import BlockLoad, Pool, ReplicaCandidate, ServiceDemand
+from gpu_opt.domain.question import Horizon, Question
+from gpu_opt.domain.workload import Service, TrafficBlock
+from gpu_opt.lp.data import ceiling
+from gpu_opt.throughput.availability import spare_replicas
+from gpu_opt.throughput.goodput import mtti_hours
+
+REPAIR_HOURS = {"rented": 1.0, "owned": 24.0}  # contract, section 7.5
+
+
+def service_demands(service: Service, horizon: Horizon) -> tuple[ServiceDemand, ...]:
+    """The load of each period that the service is active in, at peak-to-mean and over the autoscaler's efficiency."""
+    demands = []
+    for index, period in enumerate(horizon.periods):
+        low = max(service.active_from_hours, period.start_hours)
+        high = min(service.active_to_hours, period.end_hours)
+        if high <= low:
+            continue
+        growth = (1.0 + service.growth_per_period_fraction) ** index
+        demands.append(
+            ServiceDemand(
+                workload=service.name, period=index, from_hours=low, to_hours=high,
+                blocks=_loads(service, horizon, growth * service.peak_to_mean_ratio),
+                min_replicas=service.min_replicas, zone_share_fraction=service.max_share_per_zone_fraction,
+                spot_share_fraction=service.spot.max_share_fraction, round_robin=service.round_robin,
+                availability_fraction=service.availability_fraction,
+            )  # fmt: skip
+        )
+    return tuple(demands)
+
+
+def _loads(service: Service, horizon: Horizon, ratio: float) -> tuple[BlockLoad, ...]:
+    peak = max((block.requests_per_second for block in service.blocks), default=0.0)
+    efficiency = service.autoscale_efficiency_fraction
+    if efficiency is None:
+        return (BlockLoad(name="peak", low_fraction=0.0, high_fraction=1.0, requests_per_second=peak * ratio),)
+    return tuple(
+        BlockLoad(
+            name=block.name, low_fraction=low, high_fraction=high,
+            requests_per_second=block.requests_per_second * ratio / efficiency,
+        )  # fmt: skip
+        for block, low, high in _laid(service.blocks, horizon)
+    )
+
+
+def _laid(blocks: Sequence[TrafficBlock], horizon: Horizon) -> list[tuple[TrafficBlock, float, float]]:
+    """Named blocks where the horizon has them; the others one after the other, highest load first."""
+    places: dict[str, tuple[float, float]] = {}
+    at = 0.0
+    for named in horizon.blocks:
+        places[named.name] = (at, at + named.hours_share_fraction)
+        at += named.hours_share_fraction
+    if all(block.name in places for block in blocks) and places:
+        return [(block, *places[block.name]) for block in blocks]
+    laid, at = [], 0.0
+    for block in sorted(blocks, key=lambda b: (-b.requests_per_second, b.name)):
+        end = min(1.0, at + block.hours_share_fraction)
+        laid.append((block, at, 1.0 if end > 1.0 - 1e-9 else end))
+        at = end
+    return laid
+
+
+def replica_candidates(
+    question: Question, capacity: Capacity, sizing: Sizing, service: Service, pools: Iterable[str]
+) -> tuple[list[ReplicaCandidate], list[Rejection]]:
+    """Every replica on every pool that the service admits, and why the others can't carry it."""
+    candidates: list[ReplicaCandidate] = []
+    rejections: list[Rejection] = []
+    for key in pools:
+        pool = capacity.pools[key]
+        code = workload_admits(service, gpu=pool.gpu, region=pool.region, spot=pool.spot, onprem=pool.onprem)
+        if code:
+            rejections.append(Rejection(workload=service.name, subject=key, code=code, reason=f"not admitted ({code})"))
+            continue
+        shape = capacity.shapes[key]
+        for option in sizing.replicas(service, shape):
+            per_instance, instances = replica_packing(pool, option)
+            candidates.append(
+                ReplicaCandidate(
+                    workload=service.name, pool=key, instances=instances, per_instance=per_instance,
+                    requests_per_second=option.requests_per_second, option=option,
+                    phase=Phase.decode(option.concurrency or 64.0).value, place_usd=place_usd(question, service, pool),
+                )  # fmt: skip
+            )
+        rejections += [r for r in sizing.rejections.get((service.name, shape.name), ())]
+    return candidates, rejections
+
+
+def replica_packing(pool: Pool, option: ReplicaOption) -> tuple[int, int]:
+    """(replicas an instance holds, whole instances a replica takes): one of the two is 1."""
+    if option.gpus <= pool.gpus + 1e-9:
+        return int((pool.gpus + 1e-9) // option.gpus), 1
+    return 1, ceiling(option.gpus / pool.gpus)
+
+
+def replicas_with_spares(
+    service: Service, candidates: Sequence[ReplicaCandidate], demands: Iterable[ServiceDemand], owned: Sequence[bool],
+    extra_levels: Iterable[float] = (),
+) -> dict[tuple[str, int, float], int]:  # fmt: skip
+    """Replicas that each load needs, spares for the availability included, by (service, candidate, load)."""
+    needed: dict[tuple[str, int, float], int] = {}
+    if service.availability_fraction is None:
+        return needed
+    loads = {block.requests_per_second for demand in demands for block in demand.blocks}
+    loads |= {load * level for load in loads for level in extra_levels}
+    for index, candidate in enumerate(candidates):
+        repair = service.repair_hours or REPAIR_HOURS["owned" if owned[index] else "rented"]
+        for load in loads:
+            n = max(ceiling(load / candidate.requests_per_second), service.min_replicas) if load else 0
+            spares = (
+                spare_replicas(
+                    n, availability_fraction=service.availability_fraction,
+                    mtti_hours=mtti_hours(max(candidate.option.gpus, 1.0)), repair_hours=repair,
+                )  # fmt: skip
+                if n
+                else 0
+            )
+            needed[service.name, index, round(load, 9)] = n + spares
+    return needed
