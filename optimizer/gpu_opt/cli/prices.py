@@ -103,24 +103,30 @@ def _known_providers(names: Sequence[str], known: set[str]) -> None:
 def verify(prices: PriceFile = None, output: Output = "table") -> None:
     """Hold prices against each other: spot against on-demand, terms against rent, price against GPU count.
 
-    Exits 5 when something is wrong; what only looks odd is a warning.
+    Exits 5 when a row is refused or breaks a rule; what only looks odd is a warning.
     """
     from gpu_opt_prices.invariants import check_offers
 
     table = load_offers(prices)
     findings = check_offers(table.offers)
-    errors = [finding for finding in findings if finding.error]
+    errors = sum(finding.error for finding in findings)
     if output == "json":
         rows = [{"error": f.error, "rule": f.rule, "offer": f.offer, "text": f.text} for f in findings]
-        write_json({"schema": "gpu-opt/prices-verify/1", "offers": len(table.offers), "findings": rows})
+        refused = dict(table.refused_by_reason())
+        document = {"offers": len(table.offers), "refused": refused, "findings": rows}
+        write_json({"schema": "gpu-opt/prices-verify/1", **document})
     else:
-        for finding in findings[: max(_SHOWN_FINDINGS, len(errors))]:
+        shown = max(_SHOWN_FINDINGS, errors)
+        for finding in findings[:shown]:
             typer.echo(f"{'error' if finding.error else 'warning'}: {finding.rule}: {finding.offer}: {finding.text}")
-        if len(findings) > max(_SHOWN_FINDINGS, len(errors)):
-            typer.echo(f"… {len(findings) - max(_SHOWN_FINDINGS, len(errors))} more warnings; see --format json.")
-        typer.echo(f"{len(table.offers)} offers: {len(errors)} errors, {len(findings) - len(errors)} warnings.")
-    if errors:
-        raise CheckFailed(f"{len(errors)} offers break a rule that prices must keep.")
+        if len(findings) > shown:
+            typer.echo(f"… {len(findings) - shown} more warnings; see --format json.")
+        warnings = len(findings) - errors
+        typer.echo(
+            f"{len(table.offers)} offers: {len(table.refused)} rows refused, {errors} errors, {warnings} warnings."
+        )
+    if errors or table.refused:
+        raise CheckFailed(f"{errors + len(table.refused)} rows break a rule that prices must keep.")
 
 
 @app.command()
