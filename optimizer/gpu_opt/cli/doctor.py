@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 import typer
 
 from gpu_opt import __version__
 from gpu_opt.cli._common import clean_line, colour, silent_stdout, write_json
+from gpu_opt.cli._offers import cache_dir
+from gpu_opt.errors import GpuOptError
 
 _LIBRARIES = ("typer", "pydantic", "PyYAML", "numpy", "pulp")
 _EXTRAS = {
@@ -33,11 +35,11 @@ class Finding:
 def command(
     output: Annotated[Literal["table", "json"], typer.Option("--format", help="How to print the report.")] = "table",
 ) -> None:
-    """Check the installation: versions, the solver, the cache, prices and the optional extras.
+    """Check the installation: versions, the solver, the cache, the prices and the optional extras.
 
     Exits 5 when something that planning needs is broken.
     """
-    findings = [_python(), *map(_library, _LIBRARIES), _solver(), _cache(), *_extras()]
+    findings = [_python(), *map(_library, _LIBRARIES), _solver(), _cache(), _prices(), *_extras()]
     if output == "json":
         write_json({"schema": "gpu-opt/doctor/1", "findings": [asdict(finding) for finding in findings]})
     else:
@@ -94,17 +96,34 @@ def _solver() -> Finding:
 
 
 def _cache() -> Finding:
-    from platformdirs import user_cache_path
-
-    folder = Path(os.environ.get("GPU_OPT_CACHE") or user_cache_path("gpu-opt"))
+    folder = cache_dir()
     if folder.is_dir():
         writable = os.access(folder, os.W_OK | os.X_OK)
-        return Finding(
-            name="cache", state="ok" if writable else "broken", detail=f"{folder}{'' if writable else ' is read-only'}"
-        )
+        detail = str(folder) if writable else f"{folder} is read-only: set GPU_OPT_CACHE to another folder"
+        return Finding(name="cache", state="ok" if writable else "broken", detail=detail)
     if folder.exists():
-        return Finding(name="cache", state="broken", detail=f"{folder} is not a folder")
+        return Finding(name="cache", state="broken", detail=f"{folder} is not a folder: set GPU_OPT_CACHE to one")
     return Finding(name="cache", state="ok", detail=f"{folder}, made when first needed")
+
+
+def _prices() -> Finding:
+    try:
+        from gpu_opt_prices.effective import default_offers
+
+        offers = default_offers(cache_dir()).offers
+    except (GpuOptError, OSError) as error:
+        return Finding(name="prices", state="broken", detail=str(error))
+    if not offers:
+        return Finding(name="prices", state="broken", detail="no offers: gpu-opt prices refresh")
+    newest = max(offer.as_of for offer in offers)
+    providers = len({offer.provider for offer in offers})
+    days = (datetime.now(UTC).date() - newest).days
+    age = "1 day old" if days == 1 else f"{days} days old"
+    return Finding(
+        name="prices",
+        state="ok",
+        detail=f"{len(offers):,} offers of {providers} providers, the newest of {newest}, {age}",
+    )
 
 
 def _extras() -> list[Finding]:
