@@ -229,6 +229,8 @@ class Question:
     occupancy_fraction: float = 0.85
     memory_reserve_fraction: float = 0.25
     cost_of_capital_fraction_per_year: float = 0.10
+    demand_spread_fraction: float = 0.0
+    price_spread_fraction: float = 0.0
     whole_hours: bool = False
     fund: bool = False
     warnings: tuple[str, ...] = field(default=())

@@ -21,6 +21,11 @@ def _country_by_region() -> Mapping[tuple[str, str], str]:
     return {(row["provider"], row["region"]): row["country"] for row in rows("regions.csv")}
 
 
+def known_places() -> tuple[tuple[str, str], ...]:
+    """Every (provider, region) of the table."""
+    return tuple(_country_by_region())
+
+
 def country_of(provider: str, region: str) -> str | None:
     """ISO 3166 code of the country that a region lies in; None when nobody says (a marketplace's `global`).
 
