@@ -110,6 +110,7 @@ def _layouts(row: Mapping[str, str], gpus: int, profile: ServingProfile, engine:
         tp, pp, dp = cell["tp"], cell["pp"] or 1, cell["dp"] or 1
         if tp * pp * dp > gpus:
             tp = max(gpus // (pp * dp), 1)
+        tp, dp = _counted_once(tp, dp, cell["ep"], gpus)
         found = [Layout(tp=tp, pp=pp, dp=dp if tp * pp * dp <= gpus else 1, ep=cell["ep"] or 1)]
         if moe and offline and not cell["dp"] and tp > 1:
             found.append(Layout(tp=1, dp=tp, pp=pp, ep=tp))
@@ -124,6 +125,15 @@ def _layouts(row: Mapping[str, str], gpus: int, profile: ServingProfile, engine:
     return found
 
 
+def _counted_once(tp: int, dp: int, ep: int, gpus: int) -> tuple[int, int]:
+    """Rows of attention-DP that multiply one group of ranks with itself (8 GPUs with dp 8 and ep 8 written as 64)."""
+    if dp > 1 and tp * dp == gpus and gpus in (4 * 4, 8 * 8):
+        side = 4 if gpus == 16 else 8
+        if ep in (side, gpus):
+            return 1, side
+    return tp, dp
+
+
 def _candidate(
     row: Mapping[str, str],
     profile: ServingProfile,
@@ -135,14 +145,14 @@ def _candidate(
     lengths: tuple[float, float],
 ) -> tuple[Candidate, bool]:
     """A layout as a candidate, and whether memory lets it hold even one sequence."""
-    ranks = layout.tp * layout.dp
     replica = Replica(
         profile=profile,
         accelerator=accelerator,
         plan=plan,
         kv_bytes=kv_bytes_per_element(kv_spelling(row, plan, engine), plan.format),
         layout=layout,
-        link=link_between(accelerator, ranks if ranks > 1 else layout.pp, None),
+        link=link_between(accelerator, layout.tp if layout.tp > 1 else layout.pp, None),
+        exchange=link_between(accelerator, layout.tp * layout.dp, None),
         engine=engine,
         tags=tags_of(row, engine),
     )
@@ -152,19 +162,22 @@ def _candidate(
     fit = max_concurrency(
         replica, settings, need, mean_tokens=inputs + 0.5 * outputs, peak_tokens=inputs + outputs
     )
-    return Candidate(replica=replica, copies=max(gpus / replica.gpus, 1.0), max_batch=float(max(fit, 1))), fit > 0
+    counted = layout.dp > 1 and gpus == layout.dp**2 and layout.tp == 1
+    copies = 1.0 if counted else max(gpus / replica.gpus, 1.0)
+    return Candidate(replica=replica, copies=copies, max_batch=float(max(fit, 1))), fit > 0
 
 
 def tags_of(row: Mapping[str, str], engine: str) -> tuple[str, ...]:
-    """Generation of the engine: `old` before its present scheduler, `unversioned` where the row doesn't say."""
-    version = re.match(r"v?(\d+)\.(\d+)", row.get("engine_version", "").strip())
-    if version is None:
-        text = row.get("engine_version", "").lower()
-        return (f"{engine}:unversioned",) if not text or "nightly" not in text else ()
+    """Generation of the engine: `old` before its present scheduler (by version, or in static batches of no version)."""
     current = _CURRENT_VERSION.get(engine)
-    if current is None or (int(version[1]), int(version[2])) >= current:
+    version = re.match(r"v?(\d+)\.(\d+)", row.get("engine_version", "").strip())
+    if current is None:
         return ()
-    return (f"{engine}:old",)
+    if version is None:
+        return (f"{engine}:static",) if scenario_of(row) == "static" else ()
+    if (int(version[1]), int(version[2])) >= current:
+        return ()
+    return (f"{engine}:static",) if scenario_of(row) == "static" else (f"{engine}:old",)
 
 
 def _burst_size(row: Mapping[str, str]) -> float | None:
@@ -179,8 +192,7 @@ def drafts_of(text: str) -> tuple[float, float]:
         return 0.0, 1.0
     found = re.search(r"k\s*=\s*(\d+)|(\d+)\s*(?:draft|tokens)", text)
     count = float(next(g for g in found.groups() if g)) if found else 1.0
-    rate = _CURRENT_VERSION = {"vllm": (0, 8), "sglang": (0, 4), "tensorrt-llm": (0, 17)}
-_DEFAULT_ACCEPTANCE
+    rate = _DEFAULT_ACCEPTANCE
     return count, (1.0 - rate ** (count + 1.0)) / (1.0 - rate)
 
 
@@ -207,13 +219,15 @@ def point_of(
 
 def _point(
     row: Mapping[str, str], spec: ModelSpec, accelerator: Accelerator, plan: ComputePlan, engine: str
-) -> ServingPoint:
+) -> ServingPoint | Skipped:
     scenario = scenario_of(row)
     profile = serving_profile(spec)
     gpus = max(number(row.get("n_gpus")) or 1.0, 1.0)
     outputs = number(row.get("output_len"))
     inputs = number(row.get("input_len")) or dataset_input_tokens(row)
     lengths = (max(inputs, 1.0), 256.0 if outputs is None else max(outputs, 1.0))
+    if scenario == "closed" and not number(row.get("concurrency_or_batch")):
+        return Skipped(id=row.get("id", ""), reason="no concurrency and no rate")
     users = number(row.get("concurrency_or_batch")) or _burst_size(row) or (1.0 if scenario != "offline" else 0.0)
     rate = number(row.get("request_rate")) or 0.0
     drafts, accepted = drafts_of(row.get("spec_decode", ""))

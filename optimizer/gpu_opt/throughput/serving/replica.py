@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gpu_opt.domain.hardware import Accelerator, Shape
 from gpu_opt.domain.option import Layout
+from gpu_opt.hardware.accelerators import link_of
 from gpu_opt.throughput.serving.constants import Constants
 from gpu_opt.throughput.serving.precision import ComputePlan
 from gpu_opt.throughput.serving.profile import ServingProfile
@@ -29,13 +30,17 @@ SLOTS = (
     "sequence_us",
     "moe_layer_us",
     "step_us",
-    "engine",
+    "expert_bandwidth",
+    "expert_flops",
     "hop_us",
     "link_bandwidth",
+    "exchange_us",
+    "exchange_bandwidth",
     "request_ms",
     "expert_coverage",
     "prefill_share",
     "queue",
+    "crowd",
 )
 
 
@@ -49,7 +54,10 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replica:
-    """One way to run a model: everything that decides its speed but the load."""
+    """One way to run a model: everything that decides its speed but the load.
+
+    `link` joins the tensor-parallel ranks (the stages where tp is 1), `exchange` all ranks that share experts.
+    """
 
     profile: ServingProfile
     accelerator: Accelerator
@@ -57,6 +65,7 @@ class Replica:
     kv_bytes: float
     layout: Layout
     link: Link
+    exchange: Link
     engine: str
     gpu_fraction: float = 1.0
     tags: tuple[str, ...] = field(default=())
@@ -90,12 +99,8 @@ def link_between(accelerator: Accelerator, ranks: int, shape: Shape | None) -> L
 
 
 def _default_domain(accelerator: Accelerator) -> tuple[int, float]:
-    form = accelerator.form_factor.upper()
-    if "NVL72" in form:
-        return 72, 72.0
-    if "PCIE" in form or accelerator.nvlink_gb_per_second <= 0:
-        return (2 if accelerator.nvlink_gb_per_second > 100 else 1), 8.0
-    return 8, 8.0
+    domain = link_of(accelerator.name)[1] if accelerator.nvlink_gb_per_second > 0 else 1
+    return domain, float(max(domain, 8))
 
 
 def slot_keys(replica: Replica) -> dict[str, tuple[str, ...]]:
@@ -108,27 +113,34 @@ def slot_keys(replica: Replica) -> dict[str, tuple[str, ...]]:
     compute = f"compute:{'16bit' if plan.compute in ('bf16', 'fp16') else plan.compute}"
     packed = ("packed",) if plan.weight_only else ()
     link = f"link:{replica.link.kind}"
+    exchange = f"link:{replica.exchange.kind}"
     mixed = f"{architecture}|{compute}"
-    host = (engine, vendor, *replica.tags)
+    software = (engine, *replica.tags)
+    host = (*software, vendor)
+    attention = "attention:" + ("mla" if replica.profile.is_mla else "linear" if replica.profile.linear_layers else "gqa")
     return {
-        "weight_bandwidth": ("base", memory, vendor, engine, *packed),
-        "kv_bandwidth": ("base", memory, vendor, engine, *(("mla",) if replica.profile.is_mla else ())),
-        "decode_flops": ("base", compute, vendor, mixed, *packed),
-        "score_flops": ("base", vendor),
-        "prefill_flops": ("base", compute, vendor, mixed, engine, *packed),
+        "weight_bandwidth": ("base", memory, vendor, *software, *packed),
+        "kv_bandwidth": ("base", vendor, *software, attention),
+        "decode_flops": ("base", compute, mixed, *software, *packed),
+        "score_flops": ("base", vendor, attention),
+        "prefill_flops": ("base", compute, mixed, *software, *packed),
         "prefill_half_tokens": ("base",),
-        "overlap": ("base",),
-        "layer_us": ("base", *host),
-        "sequence_us": ("base", *host),
-        "moe_layer_us": ("base", *host),
-        "step_us": ("base", *host),
-        "engine": ("base", engine),
+        "overlap": ("base", *replica.tags),
+        "layer_us": ("base", *host, attention),
+        "sequence_us": ("base", *software),
+        "moe_layer_us": ("base", *host, *packed),
+        "step_us": ("base", *software),
+        "expert_bandwidth": ("base", *packed, compute),
+        "expert_flops": ("base", *packed, compute),
         "hop_us": ("base", link),
         "link_bandwidth": ("base", link),
-        "request_ms": ("base", engine),
+        "exchange_us": ("base", exchange),
+        "exchange_bandwidth": ("base", exchange),
+        "request_ms": ("base", *software),
         "expert_coverage": ("base",),
         "prefill_share": ("base", engine),
         "queue": ("base", engine),
+        "crowd": ("base", engine),
     }
 
 
@@ -161,6 +173,7 @@ class Facts:
     peak: Array
     peak_16bit: Array
     link: Array
+    exchange: Array
     tp: Array
     pp: Array
     dp: Array
@@ -182,13 +195,17 @@ class Factors:
     sequence_us: Array
     moe_layer_us: Array
     step_us: Array
-    engine: Array
+    expert_bandwidth: Array
+    expert_flops: Array
     hop_us: Array
     link_bandwidth: Array
+    exchange_us: Array
+    exchange_bandwidth: Array
     request_ms: Array
     expert_coverage: Array
     prefill_share: Array
     queue: Array
+    crowd: Array
 
 
 def _fact_row(replica: Replica) -> dict[str, float]:
@@ -220,6 +237,7 @@ def _fact_row(replica: Replica) -> dict[str, float]:
         "peak": plan.peak_flops_per_second * share,
         "peak_16bit": plan.peak_16bit_flops_per_second * share,
         "link": replica.link.bytes_per_second,
+        "exchange": replica.exchange.bytes_per_second,
         "tp": float(layout.tp),
         "pp": float(layout.pp),
         "dp": float(layout.dp),

@@ -125,15 +125,14 @@ def fitting_replicas(
     for instances in (1, *instance_counts(shape)):
         found: list[Sized] = []
         for layout in replica_layouts(profile, shape, fixed, instances=instances):
-            ranks = layout.tp * (layout.dp if layout.dp > 1 else 1)
-            link = link_between(accelerator, ranks if ranks > 1 else layout.pp, shape)
             replica = Replica(
                 profile=profile,
                 accelerator=device,
                 plan=plan,
                 kv_bytes=kv_bytes,
                 layout=layout,
-                link=link,
+                link=link_between(accelerator, layout.tp if layout.tp > 1 else layout.pp, shape),
+                exchange=link_between(accelerator, layout.tp * layout.dp, shape),
                 engine=engine.name,
                 gpu_fraction=min(shape.gpus, 1.0),
             )

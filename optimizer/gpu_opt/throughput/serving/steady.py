@@ -9,7 +9,7 @@ import numpy as np
 from gpu_opt.throughput.serving.replica import Array, Factors, Facts
 from gpu_opt.throughput.serving.step import decode_seconds, prefill_seconds, prefill_work_seconds
 
-_FIXED_POINT_STEPS = 8
+_FIXED_POINT_STEPS = 5
 DRAFT_STEP_FRACTION = 0.03
 """Cost of one draft token in target steps: one of 32 layers plus the head, as in EAGLE (arXiv:2401.15077, 2024)."""
 
@@ -83,30 +83,37 @@ def steady_at_batch(facts: Facts, factors: Factors, load: Load, batch: Array) ->
 
 
 def closed_loop(facts: Facts, factors: Factors, load: Load, users: Array) -> Steady:
-    """I8: `users` that each send the next request when the last one ends; those beyond `max_batch` wait for a slot."""
+    """I8: `users` that each send the next request when the last one ends; those beyond `max_batch` wait for a slot.
+
+    Users fall into step: a share `crowd` of everybody's prefills is met before the first token, the rest between
+    tokens. Either way a request pays for all of them once.
+    """
     slots = np.minimum(users, load.max_batch)
+    fresh = np.maximum(load.input_tokens - load.prefix_tokens, 1.0)
+    prefill = prefill_seconds(facts, factors, fresh, load.prefix_tokens)
+    work = prefill_work_seconds(facts, factors, fresh, load.prefix_tokens)
+    tokens = np.maximum(load.output_tokens - 1.0, 1e-6)
+    others = np.maximum(slots - 1.0, 0.0) * work
     batch = np.maximum(0.8 * slots, 0.5)
-    state = steady_at_batch(facts, factors, load, batch)
+    first, decode, tpot, step = prefill, prefill, prefill, prefill
     for _ in range(_FIXED_POINT_STEPS):
-        decode = state.e2e_seconds - state.ttft_seconds
-        inside = np.minimum(state.ttft_seconds, slots * state.work_seconds + state.prefill_seconds)
-        target = slots * decode / (decode + inside)
-        batch = np.maximum(0.4 * batch + 0.6 * target, 0.05)
-        state = steady_at_batch(facts, factors, load, batch)
-    decode = state.e2e_seconds - state.ttft_seconds
-    inside = np.minimum(state.ttft_seconds, slots * state.work_seconds + state.prefill_seconds)
-    rate = slots / (inside + decode)
-    waiting = np.maximum(users - slots, 0.0) / rate
+        step = token_seconds(facts, factors, load, batch)
+        tpot = step + (1.0 - factors.crowd) * others / np.maximum(load.output_tokens, 1.0)
+        first = factors.request_ms * 1e-3 + prefill + 0.5 * step + factors.crowd * others
+        decode = tokens * tpot
+        batch = np.maximum(0.4 * batch + 0.6 * slots * decode / (decode + first), 0.05)
+    rate = slots / (first + decode)
+    first = first + np.maximum(users - slots, 0.0) / rate
     return Steady(
         batch=batch,
-        step_seconds=state.step_seconds,
-        prefill_seconds=state.prefill_seconds,
-        work_seconds=state.work_seconds,
-        tpot_seconds=state.tpot_seconds,
-        ttft_seconds=inside + waiting,
-        e2e_seconds=inside + waiting + decode,
+        step_seconds=step,
+        prefill_seconds=prefill,
+        work_seconds=work,
+        tpot_seconds=tpot,
+        ttft_seconds=first,
+        e2e_seconds=first + decode,
         requests_per_second=rate,
-        utilisation=state.utilisation,
+        utilisation=np.minimum(rate * work, 1.0),
     )
 
 

@@ -18,12 +18,13 @@ def experts_touched_fraction(facts: Facts, factors: Factors, tokens: Array) -> A
     return np.maximum(1.0 - miss, share)
 
 
-def weight_read_bytes(facts: Facts, factors: Factors, tokens: Array) -> Array:
-    """I3: weight bytes that the busiest GPU of a pipeline's whole depth reads in a step of `tokens`."""
+def weight_seconds(facts: Facts, factors: Factors, tokens: Array) -> Array:
+    """I3: time to read the weights that a step of `tokens` touches, on one GPU through a pipeline's whole depth."""
     shared = facts.attention_params * facts.attention_bytes + facts.dense_params * facts.linear_bytes
     shared = (shared + facts.head_params * 2.0) / facts.tp
     experts = facts.expert_params * facts.linear_bytes / facts.expert_ranks
-    return shared + experts * experts_touched_fraction(facts, factors, tokens)
+    experts = experts * experts_touched_fraction(facts, factors, tokens) / factors.expert_bandwidth
+    return (shared + experts) / (facts.bandwidth * factors.weight_bandwidth)
 
 
 def kv_read_bytes(facts: Facts, context: Array) -> Array:
@@ -41,7 +42,8 @@ def communication_seconds(facts: Facts, factors: Factors, tokens: Array) -> Arra
     ranks = facts.expert_ranks
     spans = (facts.dp > 1) & (facts.experts > 0)
     sent = volume * facts.experts_per_token * (ranks - 1.0) / ranks / facts.tp
-    exchange = 2.0 * facts.moe_layers * (np.log2(np.maximum(ranks, 1.0)) * factors.hop_us * _US + sent / rate)
+    sending = sent / (facts.exchange * factors.exchange_bandwidth)
+    exchange = 2.0 * facts.moe_layers * (factors.exchange_us * _US + sending)
     return reduce + np.where(spans, exchange, 0.0)
 
 
@@ -60,11 +62,11 @@ def decode_seconds(facts: Facts, factors: Factors, batch: Array, context: Array,
     sequences = np.maximum(batch / (facts.dp * facts.pp), 1.0)
     rank_tokens = sequences * width
     moe_tokens = np.maximum(batch / facts.pp, 1.0) * width
-    memory = weight_read_bytes(facts, factors, moe_tokens) / (facts.bandwidth * factors.weight_bandwidth)
+    memory = weight_seconds(facts, factors, moe_tokens)
     memory = memory + sequences * kv_read_bytes(facts, context) / (facts.bandwidth * factors.kv_bandwidth)
     dense = facts.attention_params + facts.dense_params + facts.head_params
     flops = 2.0 * rank_tokens * dense / facts.tp
-    flops = flops + 2.0 * moe_tokens * facts.active_expert_params / facts.expert_ranks
+    flops = flops + 2.0 * moe_tokens * facts.active_expert_params / facts.expert_ranks / factors.expert_flops
     window = facts.window_layers * np.minimum(context, facts.window_tokens)
     score = rank_tokens * (facts.full_layers * context + window) * facts.decode_score_flops / facts.tp
     compute = flops / (facts.peak * factors.decode_flops) + score / (facts.peak_16bit * factors.score_flops)
@@ -72,7 +74,7 @@ def decode_seconds(facts: Facts, factors: Factors, batch: Array, context: Array,
     fixed = facts.layers * factors.layer_us + facts.moe_layers * factors.moe_layer_us + factors.step_us
     host = (fixed + sequences * factors.sequence_us) * _US
     comm = communication_seconds(facts, factors, rank_tokens) + pipeline_hop_seconds(facts, factors, rank_tokens)
-    return factors.engine * (core + comm + host)
+    return core + comm + host
 
 
 def prefill_flops(facts: Facts, tokens: Array, prefix: Array | float) -> tuple[Array, Array]:
@@ -92,12 +94,12 @@ def _prefill_rate(facts: Facts, factors: Factors, tokens: Array) -> Array:
 def prefill_seconds(facts: Facts, factors: Factors, tokens: Array, prefix: Array | float = 0.0) -> Array:
     """I6: latency of prefilling one prompt alone on an idle replica."""
     dense, experts = prefill_flops(facts, tokens, prefix)
-    compute = (dense / facts.tp + experts / facts.expert_ranks) / _prefill_rate(facts, factors, tokens)
-    memory = weight_read_bytes(facts, factors, tokens) / (facts.bandwidth * factors.weight_bandwidth)
+    compute = (dense / facts.tp + experts / facts.expert_ranks / factors.expert_flops) / _prefill_rate(facts, factors, tokens)
+    memory = weight_seconds(facts, factors, tokens)
     core = np.maximum(memory, compute)
     fixed = facts.layers * factors.layer_us + facts.moe_layers * factors.moe_layer_us + factors.step_us
     comm = communication_seconds(facts, factors, tokens) + pipeline_hop_seconds(facts, factors, tokens)
-    return factors.engine * (core + comm + fixed * _US)
+    return core + comm + fixed * _US
 
 
 def prefill_work_seconds(facts: Facts, factors: Factors, tokens: Array, prefix: Array | float = 0.0) -> Array:
@@ -107,6 +109,6 @@ def prefill_work_seconds(facts: Facts, factors: Factors, tokens: Array, prefix: 
     """
     dense, experts = prefill_flops(facts, tokens, prefix)
     batched = tokens + 1024.0
-    compute = (dense + experts) / facts.tp / _prefill_rate(facts, factors, batched)
+    compute = (dense + experts / factors.expert_flops) / facts.tp / _prefill_rate(facts, factors, batched)
     comm = communication_seconds(facts, factors, tokens)
-    return factors.engine * factors.prefill_share * (compute + comm) / (facts.dp * facts.pp)
+    return factors.prefill_share * (compute + comm) / (facts.dp * facts.pp)
