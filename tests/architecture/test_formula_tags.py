@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "optimizer/gpu_opt"
 FAMILIES = "CGIKMOST"
 TAGS = re.compile(rf"^((?:[{FAMILIES}]\d{{1,2}}(?:, | and )?)+)\b")
+NUMBERED = re.compile(rf"^(?:#+ |\| *|[-*] +)?\**([{FAMILIES}]\d{{1,2}})\b", re.MULTILINE)
 
 
 def tags_of(text):
