@@ -31,9 +31,8 @@ _SIZES_BYTES = {
     "PiB": 2**50,
 }
 _DIGITS = r"[0-9](?:_?[0-9])*"
-_QUANTITY = re.compile(
-    rf"\s*([+-]?(?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)\s*"
-)
+_NUMBER = rf"[+-]?(?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})(?:[eE][+-]?[0-9]+)?"
+_QUANTITY = re.compile(rf"\s*({_NUMBER})\s*([A-Za-z]*)\s*")
 
 
 def _split(text: str, what: str) -> tuple[float, str]:

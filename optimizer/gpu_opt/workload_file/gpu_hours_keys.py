@@ -3,7 +3,7 @@
 # Annotations are evaluated here and now: as text, pydantic would compile and evaluate each of them at every start.
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from gpu_opt.workload_file.scalars import Amount, AmountOrZero, GpuName
 from gpu_opt.workload_file.workload_keys import WorkloadKeys
@@ -16,4 +16,4 @@ def _per_period(value: Any) -> Any:
 class GpuHoursKeys(WorkloadKeys):
     kind: Literal["gpu_hours"]
     demand: dict[GpuName, Annotated[tuple[AmountOrZero, ...], BeforeValidator(_per_period)]]
-    substitutes: dict[GpuName, Amount] = {}
+    substitutes: dict[GpuName, Amount] = Field(default_factory=dict)

@@ -9,9 +9,8 @@ from typing import Any
 from gpu_opt.errors import InputError, Problem
 from gpu_opt.workload_file.yaml_lines import Data, KeyPath, parse_yaml, quoted
 
-_STEP = re.compile(
-    r"""(?:^|\.)([^.\[\]="']+)|\[(\d+)\]|\[(?:"([^"]*)"|'([^']*)'|([^\]"']+))\]|(?:^|\.)(?:"([^"]*)"|'([^']*)')"""
-)
+_QUOTED = r"""(?:"([^"]*)"|'([^']*)')"""
+_STEP = re.compile(rf"""(?:^|\.)([^.\[\]="']+)|\[(\d+)\]|\[(?:{_QUOTED}|([^\]"']+))\]|(?:^|\.){_QUOTED}""")
 
 
 def apply_overrides(data: Data, overrides: Sequence[str]) -> dict[KeyPath, str]:

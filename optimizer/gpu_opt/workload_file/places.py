@@ -61,9 +61,10 @@ class Places:
             for index, entry in enumerate(entries):
                 self._check_provider(("limits", key, index, "provider"), entry.provider)
                 self._check_region(("limits", key, index, "region"), entry.region, entry.provider)
-        for key, named in (("agreements", file.agreements), ("credits", file.credits)):
-            for index, held in enumerate(named):
-                self._check_provider((key, index, "provider"), held.provider)
+        for index, agreement in enumerate(file.agreements):
+            self._check_provider(("agreements", index, "provider"), agreement.provider)
+        for index, credit in enumerate(file.credits):
+            self._check_provider(("credits", index, "provider"), credit.provider)
         for name in file.overheads:
             self._check_provider(("overheads", name), name)
         for index, commitment in enumerate(file.commitments.existing if file.commitments else ()):

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 from gpu_opt.domain.question import Horizon, NamedBlock, Period
-from gpu_opt.errors import InputError
+from gpu_opt.errors import InputError, Problem
 from gpu_opt.units import HOURS_PER_DAY, SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def hours_from(
 
 
 def window_of(
-    file: WorkloadFile, path: KeyPath, keys: Any, horizon: Horizon, problems: list[Any]
+    file: WorkloadFile, path: KeyPath, keys: Any, horizon: Horizon, problems: list[Problem]
 ) -> tuple[float, float]:
     """(from, to) in hours of a job: earliest and deadline, cut to the horizon and to `active`.
 
@@ -136,7 +136,7 @@ def _last_day(horizon: Horizon, end_hours: float) -> date:
 
 
 def active_of(
-    file: WorkloadFile, path: KeyPath, keys: Any, horizon: Horizon, problems: list[Any]
+    file: WorkloadFile, path: KeyPath, keys: Any, horizon: Horizon, problems: list[Problem]
 ) -> tuple[float, float]:
     """(from, to) in hours inside the horizon in which a workload is active; `to` includes its day."""
     if keys.active is None:

@@ -76,11 +76,12 @@ def to_question(
         ),
         sites=tuple(_sites(file)),
         purchasable=tuple(_purchasable(file)),
+        demand_spread_fraction=file.risk.demand_spread if file.risk else 0.0,
+        price_spread_fraction=file.risk.price_spread if file.risk else 0.0,
         occupancy_fraction=file.defaults.occupancy,
         memory_reserve_fraction=file.defaults.memory_reserve,
         cost_of_capital_fraction_per_year=file.defaults.cost_of_capital_annual,
         warnings=tuple(dict.fromkeys([*builder.warnings, *places.warnings, *_market_warnings(file, workloads)])),
-        **_risk(file),
     )
 
 
@@ -88,10 +89,11 @@ def markets_of(file: WorkloadFile, workloads: Iterable[Workload]) -> tuple[tuple
     """What may be rented (default: on demand, and spot where a workload allows it) and which terms may be bought
     (default: those among `prices.markets`)."""
     given = file.prices.markets
+    rent: tuple[Market, ...]
+    terms: tuple[Market, ...] = ()
     if given is None:
         spot = any(workload.spot.allow for workload in workloads)
         rent = (Market.ON_DEMAND, Market.SPOT) if spot else (Market.ON_DEMAND,)
-        terms: tuple[Market, ...] = ()
     else:
         markets = tuple(Market(name) for name in dict.fromkeys(given))
         rent = tuple(market for market in markets if market.is_rent)
@@ -173,15 +175,6 @@ def _agreements(file: WorkloadFile, places: Places) -> Iterator[Agreement]:
             discount_fraction=entry.discount,
             other_spend_usd_per_year=entry.other_spend_usd_per_year,
         )
-
-
-def _risk(file: WorkloadFile) -> dict[str, float]:
-    if file.risk is None:
-        return {}
-    return {
-        "demand_spread_fraction": file.risk.demand_spread,
-        "price_spread_fraction": file.risk.price_spread,
-    }
 
 
 def _existing(file: WorkloadFile, horizon: Horizon, places: Places) -> Iterator[ExistingCommitment]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpu_opt.domain.question import Horizon
@@ -48,16 +48,16 @@ class WorkloadBuilder:
         """The workload at an index; None when it has problems."""
         keys: Any = self.file.workloads[index]
         path: KeyPath = ("workloads", index)
-        build = {
+        builders: dict[str, Callable[[KeyPath, Any], Workload]] = {
             "pretrain": self._training,
             "finetune": self._training,
             "batch": self._batch,
             "gpu_hours": self._gpu_hours,
             "serve": self._service,
-        }[keys.kind]
+        }
         before = len(self.problems)
         try:
-            found = build(path, keys)
+            found = builders[keys.kind](path, keys)
         except InputError as error:
             self.problems.extend(error.problems)
             return None

@@ -129,7 +129,7 @@ class _Builder:
         self._merges: list[list[_Node]] = []
 
     def take(self, event: Event) -> None:
-        line = event.start_mark.line + 1
+        line = event.start_mark.line + 1 if event.start_mark else 0
         match event:
             case DocumentStartEvent():
                 self._documents += 1
@@ -178,7 +178,7 @@ class _Builder:
     def _alias(self, event: AliasEvent, line: int) -> None:
         if self._expects_key():
             self._refuse(line, "an alias can't be a key.", "Write the key out.")
-        name = event.anchor
+        name = event.anchor or ""
         if name in self._open_anchors:
             self._refuse(line, f"the alias {quoted(name)} stands inside its own anchor.", "Write the value out.")
         node = self._anchors.get(name)
