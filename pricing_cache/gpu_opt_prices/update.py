@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from gpu_opt.domain.offer import Offer
 from gpu_opt_prices.changes import Change, compare
 from gpu_opt_prices.effective import provider_offers
 from gpu_opt_prices.store import Cached, locked, read_cached, write_cached
-from gpu_opt_prices.table import OfferTable, sorted_offers
+from gpu_opt_prices.table import OfferTable, offer_key, sorted_offers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keep:
+    """Old rows that stay though their region answered, because the answer leaves them out: a market ("" is any) of a
+    region ("" is any), GPUs by pattern."""
+
+    region: str = ""
+    market: str = ""
+    gpu: str = "*"
+
+    def covers(self, offer: Offer) -> bool:
+        """Whether an old row stays by it."""
+        return (
+            self.region in ("", offer.region)
+            and self.market in ("", offer.market.value)
+            and fnmatchcase(offer.gpu, self.gpu)
+        )
 
 
 def store_rows(
@@ -22,8 +42,11 @@ def store_rows(
     failed: Collection[str] = (),
     complete: bool = False,
     refused: Mapping[str, int] | None = None,
-) -> Change:
-    """Write a provider's file: `answered` regions get the new rows, `failed` ones keep their old rows.
+    keep: Sequence[Keep] = (),
+) -> tuple[Change, tuple[Offer, ...]]:
+    """Write a provider's file; what changed, and the provider's offers as they are now.
+
+    `answered` regions get the new rows, `failed` ones keep their old rows.
 
     `complete` says that all regions were asked for: what neither answered nor failed is gone, the snapshot's rows too.
     """
@@ -33,6 +56,12 @@ def store_rows(
         held = old or Cached(provider=provider, complete=False, regions={})
         gone = {region for region in held.regions if region in answered or (complete and region not in failed)}
         kept = [offer for offer in held.table.offers if offer.region not in gone and offer.region not in answered]
+        fresh = {offer_key(offer) for offer in offers}
+        spared = [
+            offer
+            for offer in before
+            if offer.region in answered and offer_key(offer) not in fresh and any(k.covers(offer) for k in keep)
+        ]
         regions = {region: when for region, when in held.regions.items() if region not in gone}
         regions.update(dict.fromkeys(answered, moment))
         was_failed = set(held.failed_regions) if held.complete and not complete else set()
@@ -42,7 +71,8 @@ def store_rows(
             regions=dict(sorted(regions.items())),
             failed_regions=tuple(sorted((was_failed | (set(failed) if complete else set())) - set(answered))),
             refused=dict(sorted((refused or {}).items())),
-            table=OfferTable(offers=sorted_offers([*kept, *offers])),
+            table=OfferTable(offers=sorted_offers([*kept, *spared, *offers])),
         )
         write_cached(cache_dir, cached, moment=moment)
-    return compare(before, provider_offers(provider, cached))
+    after = provider_offers(provider, cached)
+    return compare(before, after), after

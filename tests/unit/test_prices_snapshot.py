@@ -99,11 +99,16 @@ def test_us_gov_is_purchasable_where_a_scope_names_it() -> None:
 @pytest.mark.parametrize(
     ("pattern", "region", "named"),
     [
-        ("us-gov-west-1", "us-gov-west-1", True), ("us-gov-west-1", "us-gov-east-1", False), ("cn-*", "cn-north-1", True),
-        ("us-g*", "us-gov-west-1", False), ("usgov*", "usgovvirginia", True), ("china*", "chinaeast2", True),
-        ("us-gov*-9", "us-gov-west-1", False), ("us-east-1", "us-east-1", False),
+        ("us-gov-west-1", "us-gov-west-1", True),
+        ("us-gov-west-1", "us-gov-east-1", False),
+        ("cn-*", "cn-north-1", True),
+        ("us-g*", "us-gov-west-1", False),
+        ("usgov*", "usgovvirginia", True),
+        ("china*", "chinaeast2", True),
+        ("us-gov*-9", "us-gov-west-1", False),
+        ("us-east-1", "us-east-1", False),
     ],
-)  # fmt: skip
+)
 def test_a_pattern_names_a_partition_by_its_own_letters(pattern: str, region: str, named: bool) -> None:
     assert names_region((pattern,), region) is named
 
@@ -118,7 +123,7 @@ def test_offers_survive_a_round_trip_through_csv() -> None:
 
 
 def test_a_region_that_answered_replaces_its_rows_and_no_others(tmp_path: Path) -> None:
-    change = store_rows(tmp_path, "azure", [offer()], answered={"eastus"}, moment=NOW)
+    change, _ = store_rows(tmp_path, "azure", [offer()], answered={"eastus"}, moment=NOW)
     table = default_offers(tmp_path)
     assert [o for o in table.offers if o.provider == "azure" and o.region == "eastus"] == [offer()]
     others = [o for o in shipped() if (o.provider, o.region) != ("azure", "eastus")]

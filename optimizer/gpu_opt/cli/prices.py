@@ -112,8 +112,7 @@ def verify(prices: PriceFile = None, output: Output = "table") -> None:
     errors = sum(finding.error for finding in findings)
     if output == "json":
         rows = [{"error": f.error, "rule": f.rule, "offer": f.offer, "text": f.text} for f in findings]
-        refused = dict(table.refused_by_reason())
-        document = {"offers": len(table.offers), "refused": refused, "findings": rows}
+        document = {"offers": len(table.offers), "refused": dict(table.refused_by_reason()), "findings": rows}
         write_json({"schema": "gpu-opt/prices-verify/1", **document})
     else:
         shown = max(_SHOWN_FINDINGS, errors)
@@ -163,7 +162,7 @@ def import_(file: Annotated[Path, typer.Argument(help="A CSV file of offers.")])
     for provider in sorted({offer.provider for offer in table.offers}):
         offers = tuple(offer for offer in table.offers if offer.provider == provider)
         regions = {offer.region for offer in offers}
-        change = store_rows(cache_dir(), provider, offers, answered=regions, moment=_moment(now))
+        change, _ = store_rows(cache_dir(), provider, offers, answered=regions, moment=_moment(now))
         typer.echo(f"{provider}: {len(offers)} offers of {len(regions)} regions; {change.summary()}.")
 
 
