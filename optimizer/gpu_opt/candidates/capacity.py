@@ -66,7 +66,13 @@ def pool_id(offer: Offer) -> str:
 def _add_pool(question: Question, capacity: Capacity, key: str, offers: list[Offer]) -> None:
     first = offers[0]
     shape = hardware.shape_of(
-        first.provider, first.instance_type, first.gpu, first.gpu_count, first.gpu_memory_gib, first.vcpus, first.memory_gib
+        first.provider,
+        first.instance_type,
+        first.gpu,
+        first.gpu_count,
+        first.gpu_memory_gib,
+        first.vcpus,
+        first.memory_gib,
     )
     rents = [
         Rent(
@@ -79,10 +85,17 @@ def _add_pool(question: Question, capacity: Capacity, key: str, offers: list[Off
         or (offer.market is Market.QUOTE and not offer.term_months)
     ]
     capacity.pools[key] = Pool(
-        id=key, provider=first.provider, region=first.region, zone=first.zone, instance_type=first.instance_type,
-        gpu=first.gpu, gpus=first.gpu_count, vcpus=first.vcpus if first.vcpus is not None else shape.vcpus,
-        rents=_undominated(rents), spot=first.market is Market.SPOT,
-    )  # fmt: skip
+        id=key,
+        provider=first.provider,
+        region=first.region,
+        zone=first.zone,
+        instance_type=first.instance_type,
+        gpu=first.gpu,
+        gpus=first.gpu_count,
+        vcpus=first.vcpus if first.vcpus is not None else shape.vcpus,
+        rents=_undominated(rents),
+        spot=first.market is Market.SPOT,
+    )
     capacity.shapes[key] = shape
     for offer in sorted(offers, key=lambda o: o.id):
         if offer.market in (Market.RESERVED_1Y, Market.RESERVED_3Y) or (
@@ -119,12 +132,18 @@ def _term(question: Question, offer: Offer, pool: str) -> Term:
     months = offer.term_months or {Market.RESERVED_1Y: 12, Market.RESERVED_3Y: 36}.get(offer.market, 12)
     annuity = annuity_per_hour(offer.upfront_usd, months, question.cost_of_capital_fraction_per_year)
     return Term(
-        id=offer.id, market=offer.market, provider=offer.provider, pool=pool,
+        id=offer.id,
+        market=offer.market,
+        provider=offer.provider,
+        pool=pool,
         usd_per_unit_hour=offer.usd_per_instance_hour + annuity,
-        billed_usd_per_unit_hour=offer.usd_per_instance_hour, upfront_usd=offer.upfront_usd,
+        billed_usd_per_unit_hour=offer.usd_per_instance_hour,
+        upfront_usd=offer.upfront_usd,
         starts=_term_starts(horizon, months, offer.available_from),
-        min_units=offer.min_instances, max_units=offer.max_instances, offer=offer,
-    )  # fmt: skip
+        min_units=offer.min_instances,
+        max_units=offer.max_instances,
+        offer=offer,
+    )
 
 
 def _term_starts(horizon: Horizon, months: int, available_from: date | None) -> tuple[TermStart, ...]:
@@ -159,10 +178,17 @@ def _add_savings_plans(question: Question, capacity: Capacity, by_pool: Mapping[
         months = 12 if market is Market.SAVINGS_PLAN_1Y else 36
         capacity.terms.append(
             Term(
-                id=f"{provider}/{market}", market=market, provider=provider, pool="",
-                usd_per_unit_hour=1.0, billed_usd_per_unit_hour=1.0, upfront_usd=0.0,
-                starts=_term_starts(question.horizon, months, None), plan_rates=plan_rates, counts_in_quota=False,
-            )  # fmt: skip
+                id=f"{provider}/{market}",
+                market=market,
+                provider=provider,
+                pool="",
+                usd_per_unit_hour=1.0,
+                billed_usd_per_unit_hour=1.0,
+                upfront_usd=0.0,
+                starts=_term_starts(question.horizon, months, None),
+                plan_rates=plan_rates,
+                counts_in_quota=False,
+            )
         )
 
 
@@ -171,17 +197,27 @@ def _add_existing(question: Question, capacity: Capacity, commitment: ExistingCo
     if key not in capacity.pools:
         shape = _known_shape(commitment)
         capacity.pools[key] = Pool(
-            id=key, provider=commitment.provider, region=commitment.region, zone="",
-            instance_type=commitment.instance_type, gpu=shape.gpu, gpus=shape.gpus, vcpus=shape.vcpus,
-        )  # fmt: skip
+            id=key,
+            provider=commitment.provider,
+            region=commitment.region,
+            zone="",
+            instance_type=commitment.instance_type,
+            gpu=shape.gpu,
+            gpus=shape.gpus,
+            vcpus=shape.vcpus,
+        )
         capacity.shapes[key] = shape
     label = "commitment, already paid" if commitment.already_paid else "existing commitment"
     capacity.standing.append(
         Standing(
-            id=commitment.name, pool=key, instances=commitment.instances, from_hours=0.0,
-            to_hours=question.horizon.hours_at(commitment.ends) + 24.0, owned=False,
+            id=commitment.name,
+            pool=key,
+            instances=commitment.instances,
+            from_hours=0.0,
+            to_hours=question.horizon.hours_at(commitment.ends) + 24.0,
+            owned=False,
             lines=(FixedLine(label=label, usd_per_instance_hour=commitment.usd_per_instance_hour),),
-        )  # fmt: skip
+        )
     )
 
 
@@ -216,9 +252,13 @@ def _machine_pool(
     """The pool of one kind of machine on a site, and what one costs."""
     tdp = hardware.load_accelerators()[system.gpu].tdp_watts
     machine = machine_cost(
-        system, override, site, cost_of_capital_fraction_per_year=question.cost_of_capital_fraction_per_year,
-        gpu_tdp_watts=tdp, where=where,
-    )  # fmt: skip
+        system,
+        override,
+        site,
+        cost_of_capital_fraction_per_year=question.cost_of_capital_fraction_per_year,
+        gpu_tdp_watts=tdp,
+        where=where,
+    )
     capacity.machines[where] = machine
     countries = residency_countries(question.scope.data_residency)
     allowed = not countries or site.country.upper()[:2] in countries
@@ -227,11 +267,19 @@ def _machine_pool(
         phases = {phase.value: machine.at_phase(phase) for phase in Phase}
         shape = hardware.system_shape(system)
         capacity.pools[key] = Pool(
-            id=key, provider=ONPREM, region=site.name, zone="", instance_type=system.name, gpu=system.gpu,
-            gpus=float(system.gpus), vcpus=shape.vcpus, onprem=True, idle_kw=machine.idle_kw,
+            id=key,
+            provider=ONPREM,
+            region=site.name,
+            zone="",
+            instance_type=system.name,
+            gpu=system.gpu,
+            gpus=float(system.gpus),
+            vcpus=shape.vcpus,
+            onprem=True,
+            idle_kw=machine.idle_kw,
             busy_usd_per_hour={name: at.busy_usd_per_hour for name, at in phases.items()},
             busy_kw={name: at.busy_kw for name, at in phases.items()},
-        )  # fmt: skip
+        )
         capacity.shapes[key] = shape
     return machine
 
@@ -260,9 +308,15 @@ def _add_owned(question: Question, capacity: Capacity, owned: Owned) -> None:
         return
     capacity.standing.append(
         Standing(
-            id=owned.name, pool=key, instances=owned.instances, from_hours=max(0.0, bought), to_hours=ends, owned=True,
-            lines=(annuity, *_lines(machine)), kw_per_instance=machine.committed_kw,
-        )  # fmt: skip
+            id=owned.name,
+            pool=key,
+            instances=owned.instances,
+            from_hours=max(0.0, bought),
+            to_hours=ends,
+            owned=True,
+            lines=(annuity, *_lines(machine)),
+            kw_per_instance=machine.committed_kw,
+        )
     )
 
 
@@ -275,7 +329,11 @@ def _add_purchasable(question: Question, capacity: Capacity, wanted: Purchasable
     if key not in capacity.pools:
         return
     life = machine.life_years * HOURS_PER_YEAR
-    orders = [p.start_hours for p in question.horizon.periods if p.start_hours + wanted.lead_time_hours < question.horizon.hours]
+    orders = [
+        p.start_hours
+        for p in question.horizon.periods
+        if p.start_hours + wanted.lead_time_hours < question.horizon.hours
+    ]
     starts = [order + wanted.lead_time_hours for order in orders]
     if not starts:
         capacity.warnings.append(
@@ -284,12 +342,18 @@ def _add_purchasable(question: Question, capacity: Capacity, wanted: Purchasable
         return
     capacity.purchases.append(
         Purchase(
-            id=f"buy {system.name} for {site.name}", pool=key, site=site.name, capex_usd=machine.capex_usd,
+            id=f"buy {system.name} for {site.name}",
+            pool=key,
+            site=site.name,
+            capex_usd=machine.capex_usd,
             annuity_usd_per_hour=machine.annuity_usd_per_hour,
             straight_line_usd_per_hour=machine.straight_line_usd_per_hour,
-            lines=_lines(machine), life_hours=life,
+            lines=_lines(machine),
+            life_hours=life,
             deliveries=tuple(TermStart(start_hours=start, end_hours=start + life) for start in starts),
-            order_hours=tuple(orders), max_instances=wanted.max_instances,
-            kw_per_instance=machine.committed_kw, racks_per_instance=machine.racks,
-        )  # fmt: skip
+            order_hours=tuple(orders),
+            max_instances=wanted.max_instances,
+            kw_per_instance=machine.committed_kw,
+            racks_per_instance=machine.racks,
+        )
     )

@@ -27,16 +27,27 @@ def batch_demands(job: BatchJob, horizon: Horizon) -> tuple[FluidDemand, ...]:
     if not job.per_period:
         return (
             FluidDemand(
-                workload=job.name, key="", period=-1, from_hours=low, to_hours=high, work=job.requests,
-                recurring=False, spot_share_fraction=share,
-            ),  # fmt: skip
+                workload=job.name,
+                key="",
+                period=-1,
+                from_hours=low,
+                to_hours=high,
+                work=job.requests,
+                recurring=False,
+                spot_share_fraction=share,
+            ),
         )
     return tuple(
         FluidDemand(
-            workload=job.name, key="", period=index, from_hours=max(low, period.start_hours),
-            to_hours=min(high, period.end_hours), work=job.requests,
-            recurring=high >= period.end_hours - 1e-9, spot_share_fraction=share,
-        )  # fmt: skip
+            workload=job.name,
+            key="",
+            period=index,
+            from_hours=max(low, period.start_hours),
+            to_hours=min(high, period.end_hours),
+            work=job.requests,
+            recurring=high >= period.end_hours - 1e-9,
+            spot_share_fraction=share,
+        )
         for index, period in enumerate(horizon.periods)
         if min(high, period.end_hours) > max(low, period.start_hours)
     )
@@ -53,9 +64,15 @@ def gpu_hour_demands(work: GpuHours, horizon: Horizon) -> tuple[FluidDemand, ...
             if high > low and amount > 0.0:
                 demands.append(
                     FluidDemand(
-                        workload=work.name, key=gpu, period=index, from_hours=low, to_hours=high, work=amount,
-                        recurring=high >= period.end_hours - 1e-9, spot_share_fraction=work.spot.max_share_fraction,
-                    )  # fmt: skip
+                        workload=work.name,
+                        key=gpu,
+                        period=index,
+                        from_hours=low,
+                        to_hours=high,
+                        work=amount,
+                        recurring=high >= period.end_hours - 1e-9,
+                        spot_share_fraction=work.spot.max_share_fraction,
+                    )
                 )
     return tuple(demands)
 
@@ -78,11 +95,17 @@ def batch_candidates(
             rate = option.requests_per_second * per_instance * SECONDS_PER_HOUR * _uptime(pool, instances)
             candidates.append(
                 FluidCandidate(
-                    workload=job.name, pool=key, instances=instances, work_per_hour=rate, gpu=pool.gpu, option=option,
-                    phase=Phase.DECODE_BATCH_64.value, place_usd=place_usd(question, job, pool),
-                )  # fmt: skip
+                    workload=job.name,
+                    pool=key,
+                    instances=instances,
+                    work_per_hour=rate,
+                    gpu=pool.gpu,
+                    option=option,
+                    phase=Phase.DECODE_BATCH_64.value,
+                    place_usd=place_usd(question, job, pool),
+                )
             )
-        rejections += [r for r in sizing.rejections.get((job.name, shape.name), ())]
+        rejections += list(sizing.rejections.get((job.name, shape.name), ()))
     return candidates, rejections
 
 
@@ -106,8 +129,14 @@ def gpu_hour_candidates(
             continue
         found.append(
             FluidCandidate(
-                workload=work.name, pool=key, instances=1, work_per_hour=pool.gpus * ratio, gpu=pool.gpu, option=None,
-                phase=Phase.DENSE_TRAINING.value, place_usd=place_usd(question, work, pool),
-            )  # fmt: skip
+                workload=work.name,
+                pool=key,
+                instances=1,
+                work_per_hour=pool.gpus * ratio,
+                gpu=pool.gpu,
+                option=None,
+                phase=Phase.DENSE_TRAINING.value,
+                place_usd=place_usd(question, work, pool),
+            )
         )
     return found

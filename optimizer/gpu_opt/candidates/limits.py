@@ -41,9 +41,14 @@ def _limit(quota: Quota, unit: str, most: float, capacity: Capacity) -> Limit:
     }
     standing = {s.id: covered[s.pool] for s in capacity.standing if s.pool in covered and not quota.market}
     return Limit(
-        id=f"{quota.name} ({unit})" if quota.name else unit, maximum=most, unit=unit, rent_weight=rent,
-        term_weight=terms, standing_weight=standing, obtainable=quota.obtainable,
-    )  # fmt: skip
+        id=f"{quota.name} ({unit})" if quota.name else unit,
+        maximum=most,
+        unit=unit,
+        rent_weight=rent,
+        term_weight=terms,
+        standing_weight=standing,
+        obtainable=quota.obtainable,
+    )
 
 
 def _counts(quota: Quota, gpus: frozenset[str], pool: Pool) -> bool:
@@ -63,5 +68,7 @@ def _weight(pool: Pool, unit: str, quota: Quota) -> float:
         return pool.gpus
     if pool.vcpus is None:
         what = f"the vCPUs of {pool.provider} {pool.instance_type} aren't known, so a quota in vCPUs can't count it."
-        raise InputError(Problem(path=f"limits.quotas {quota.name}", what=what, remedy="Limit instances or GPUs instead."))
+        raise InputError(
+            Problem(path=f"limits.quotas {quota.name}", what=what, remedy="Limit instances or GPUs instead.")
+        )
     return pool.vcpus

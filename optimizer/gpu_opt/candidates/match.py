@@ -55,9 +55,7 @@ _REASONS = {
 }
 
 
-def _refusal(
-    offer: Offer, scope: Scope, gpus: frozenset[str], countries: frozenset[str], markets: set[Market]
-) -> str:
+def _refusal(offer: Offer, scope: Scope, gpus: frozenset[str], countries: frozenset[str], markets: set[Market]) -> str:
     if not purchasable_in(offer, scope.regions):
         return "purchasable"
     if offer.market not in markets and not offer.quoted:

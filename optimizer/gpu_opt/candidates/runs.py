@@ -31,9 +31,15 @@ def run_demands(job: TrainJob, horizon: Horizon) -> tuple[RunDemand, ...]:
     if not job.runs_per_period:
         return (
             RunDemand(
-                workload=job.name, period=-1, runs=1, from_hours=start, deadline_hours=min(job.deadline_hours, last),
-                latest_hours=latest, usd_per_hour_late=soft, spot_share_fraction=share,
-            ),  # fmt: skip
+                workload=job.name,
+                period=-1,
+                runs=1,
+                from_hours=start,
+                deadline_hours=min(job.deadline_hours, last),
+                latest_hours=latest,
+                usd_per_hour_late=soft,
+                spot_share_fraction=share,
+            ),
         )
     demands = []
     for index, period in enumerate(horizon.periods):
@@ -41,9 +47,16 @@ def run_demands(job: TrainJob, horizon: Horizon) -> tuple[RunDemand, ...]:
         if high > low:
             demands.append(
                 RunDemand(
-                    workload=job.name, period=index, runs=job.runs_per_period, from_hours=low, deadline_hours=high,
-                    latest_hours=high, usd_per_hour_late=None, spot_share_fraction=share, recurring=True,
-                )  # fmt: skip
+                    workload=job.name,
+                    period=index,
+                    runs=job.runs_per_period,
+                    from_hours=low,
+                    deadline_hours=high,
+                    latest_hours=high,
+                    usd_per_hour_late=None,
+                    spot_share_fraction=share,
+                    recurring=True,
+                )
             )
     return tuple(demands)
 
@@ -64,7 +77,7 @@ def run_candidates(
             continue
         shape = capacity.shapes[key]
         options = sizing.jobs(job, shape)
-        rejections += [r for r in sizing.rejections.get((job.name, shape.name), ())]
+        rejections += list(sizing.rejections.get((job.name, shape.name), ()))
         for option in options:
             made = _candidate(question, job, pool, option, window)
             if isinstance(made, Rejection):
@@ -100,10 +113,16 @@ def _candidate(
         reason = f"{gang}: takes {slowest:,.1f} h{p95}, the window has {window_hours:,.1f} h"
         return Rejection(workload=job.name, subject=pool.id, code="deadline", reason=reason)
     return RunCandidate(
-        workload=job.name, pool=pool.id, instances=instances, elapsed_hours=time.elapsed_hours,
-        paid_hours=time.paid_hours, p95_hours=slowest, option=option, phase=_phase(job),
+        workload=job.name,
+        pool=pool.id,
+        instances=instances,
+        elapsed_hours=time.elapsed_hours,
+        paid_hours=time.paid_hours,
+        p95_hours=slowest,
+        option=option,
+        phase=_phase(job),
         place_usd=place_usd(question, job, pool),
-    )  # fmt: skip
+    )
 
 
 def _time(job: TrainJob, pool: Pool, option: JobOption, instances: int, work_hours: float) -> RunTime:
@@ -111,11 +130,16 @@ def _time(job: TrainJob, pool: Pool, option: JobOption, instances: int, work_hou
         return RunTime(elapsed_hours=work_hours, paid_hours=work_hours, p95_elapsed_hours=work_hours)
     rate = interruptions_per_instance_hour(pool.provider, pool.region, pool.instance_type) if pool.spot else None
     return run_time(
-        work_hours=work_hours, gpus=option.gpus, instances=instances, market_is_spot=pool.spot,
-        checkpoint_interval_hours=job.checkpoint_interval_hours, checkpoint_write_hours=CHECKPOINT_WRITE_HOURS,
-        restart_hours=failure_rates()["large_cluster"].restart_hours, reacquire_hours=job.spot.reacquire_hours,
+        work_hours=work_hours,
+        gpus=option.gpus,
+        instances=instances,
+        market_is_spot=pool.spot,
+        checkpoint_interval_hours=job.checkpoint_interval_hours,
+        checkpoint_write_hours=CHECKPOINT_WRITE_HOURS,
+        restart_hours=failure_rates()["large_cluster"].restart_hours,
+        reacquire_hours=job.spot.reacquire_hours,
         spot_interruptions_per_instance_hour=rate.rate_per_hour if rate else 0.0,
-    )  # fmt: skip
+    )
 
 
 def _phase(job: TrainJob) -> str:

@@ -31,12 +31,17 @@ def service_demands(service: Service, horizon: Horizon) -> tuple[ServiceDemand, 
         growth = (1.0 + service.growth_per_period_fraction) ** index
         demands.append(
             ServiceDemand(
-                workload=service.name, period=index, from_hours=low, to_hours=high,
+                workload=service.name,
+                period=index,
+                from_hours=low,
+                to_hours=high,
                 blocks=_loads(service, horizon, growth * service.peak_to_mean_ratio),
-                min_replicas=service.min_replicas, zone_share_fraction=service.max_share_per_zone_fraction,
-                spot_share_fraction=service.spot.max_share_fraction, round_robin=service.round_robin,
+                min_replicas=service.min_replicas,
+                zone_share_fraction=service.max_share_per_zone_fraction,
+                spot_share_fraction=service.spot.max_share_fraction,
+                round_robin=service.round_robin,
                 availability_fraction=service.availability_fraction,
-            )  # fmt: skip
+            )
         )
     return tuple(demands)
 
@@ -48,9 +53,11 @@ def _loads(service: Service, horizon: Horizon, ratio: float) -> tuple[BlockLoad,
         return (BlockLoad(name="peak", low_fraction=0.0, high_fraction=1.0, requests_per_second=peak * ratio),)
     return tuple(
         BlockLoad(
-            name=block.name, low_fraction=low, high_fraction=high,
+            name=block.name,
+            low_fraction=low,
+            high_fraction=high,
             requests_per_second=block.requests_per_second * ratio / efficiency,
-        )  # fmt: skip
+        )
         for block, low, high in _laid(service.blocks, horizon)
     )
 
@@ -89,12 +96,17 @@ def replica_candidates(
             per_instance, instances = replica_packing(pool, option)
             candidates.append(
                 ReplicaCandidate(
-                    workload=service.name, pool=key, instances=instances, per_instance=per_instance,
-                    requests_per_second=option.requests_per_second, option=option,
-                    phase=Phase.decode(option.concurrency or 64.0).value, place_usd=place_usd(question, service, pool),
-                )  # fmt: skip
+                    workload=service.name,
+                    pool=key,
+                    instances=instances,
+                    per_instance=per_instance,
+                    requests_per_second=option.requests_per_second,
+                    option=option,
+                    phase=Phase.decode(option.concurrency or 64.0).value,
+                    place_usd=place_usd(question, service, pool),
+                )
             )
-        rejections += [r for r in sizing.rejections.get((service.name, shape.name), ())]
+        rejections += list(sizing.rejections.get((service.name, shape.name), ()))
     return candidates, rejections
 
 
@@ -106,9 +118,12 @@ def replica_packing(pool: Pool, option: ReplicaOption) -> tuple[int, int]:
 
 
 def replicas_with_spares(
-    service: Service, candidates: Sequence[ReplicaCandidate], demands: Iterable[ServiceDemand], owned: Sequence[bool],
+    service: Service,
+    candidates: Sequence[ReplicaCandidate],
+    demands: Iterable[ServiceDemand],
+    owned: Sequence[bool],
     extra_levels: Iterable[float] = (),
-) -> dict[tuple[str, int, float], int]:  # fmt: skip
+) -> dict[tuple[str, int, float], int]:
     """Replicas that each load needs, spares for the availability included, by (service, candidate, load)."""
     needed: dict[tuple[str, int, float], int] = {}
     if service.availability_fraction is None:
@@ -121,9 +136,11 @@ def replicas_with_spares(
             n = max(ceiling(load / candidate.requests_per_second), service.min_replicas) if load else 0
             spares = (
                 spare_replicas(
-                    n, availability_fraction=service.availability_fraction,
-                    mtti_hours=mtti_hours(max(candidate.option.gpus, 1.0)), repair_hours=repair,
-                )  # fmt: skip
+                    n,
+                    availability_fraction=service.availability_fraction,
+                    mtti_hours=mtti_hours(max(candidate.option.gpus, 1.0)),
+                    repair_hours=repair,
+                )
                 if n
                 else 0
             )

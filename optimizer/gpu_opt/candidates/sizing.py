@@ -58,9 +58,12 @@ class Sizing:
 
         reserve = job.memory_reserve_fraction
         return job_options(
-            job, shape, hardware.load_accelerators()[shape.gpu], calibration=self.training_calibration,  # type: ignore[arg-type]
+            job,
+            shape,
+            hardware.load_accelerators()[shape.gpu],
+            calibration=self.training_calibration,  # type: ignore[arg-type]
             memory_reserve_fraction=self.question.memory_reserve_fraction if reserve is None else reserve,
-        )  # fmt: skip
+        )
 
     def _serve(self, work: Service | BatchJob, shape: Shape) -> tuple[tuple[ReplicaOption, ...], tuple[Rejection, ...]]:
         from gpu_opt.throughput.serving import batch_options, service_options
@@ -84,7 +87,7 @@ def _on_shape(measured: Iterable[Measured], shape: Shape) -> Iterable[Measured]:
         if entry.gpu != shape.gpu:
             continue
         instances, per_instance = entry.gpus / shape.gpus, shape.gpus / entry.gpus
-        if abs(instances - round(instances)) < _WHOLE and round(instances) >= 1 or per_instance >= 1:
+        if (abs(instances - round(instances)) < _WHOLE and round(instances) >= 1) or per_instance >= 1:
             yield entry
 
 
@@ -96,9 +99,14 @@ def _measured_jobs(job: TrainJob, shape: Shape) -> tuple[JobOption, ...]:
             continue
         found.append(
             JobOption(
-                shape=shape.name, gpus=entry.gpus, tokens_per_second=entry.tokens_per_second, layout=Layout(dp=1),
-                stack=job.stack, source="measured", effective=entry.effective,
-            )  # fmt: skip
+                shape=shape.name,
+                gpus=entry.gpus,
+                tokens_per_second=entry.tokens_per_second,
+                layout=Layout(dp=1),
+                stack=job.stack,
+                source="measured",
+                effective=entry.effective,
+            )
         )
     return tuple(found)
 
@@ -113,10 +121,12 @@ def _measured_replicas(work: Service | BatchJob, shape: Shape) -> tuple[ReplicaO
             continue
         found.append(
             ReplicaOption(
-                shape=shape.name, gpus=entry.gpus, requests_per_second=rate, layout=Layout(), engine=work.engine,
+                shape=shape.name,
+                gpus=entry.gpus,
+                requests_per_second=rate,
+                layout=Layout(),
+                engine=work.engine,
                 source="measured",
-            )  # fmt: skip
+            )
         )
     return tuple(found)
-
-

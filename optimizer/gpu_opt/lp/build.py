@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpu_opt.lp.constraints import after, capacity, demand, limits, money, services
+from gpu_opt.lp.constraints import after, capacity, demand, limits, money, places, services
 from gpu_opt.lp.data import LpData
 from gpu_opt.lp.grid import Grid, make_grid
 from gpu_opt.lp.variables import RunVars, make_variables
@@ -35,6 +35,7 @@ def build(data: LpData) -> Program:
     after.add_after_horizon(run, data, grid)
     limits.add_sites(run, data)
     limits.add_providers(run, data)
+    places.add_places(run, data)
     money.add_agreements(run, data)
     money.add_credits(run, data)
     money.add_budget(run, data, grid)

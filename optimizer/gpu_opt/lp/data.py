@@ -44,7 +44,7 @@ class LpData:
     purchases: tuple[Purchase, ...] = ()
     after: tuple[AfterPeriod, ...] = ()
     limits: tuple[Limit, ...] = ()
-    budget: Budget = Budget()
+    budget: Budget
     agreements: tuple[Agreement, ...] = ()
     credits: tuple[Credit, ...] = ()
     overheads: tuple[Overhead, ...] = ()

@@ -29,7 +29,10 @@ class Decision:
     bought: Mapping[tuple[str, int], int]
     covered_hours: Mapping[tuple[str, int, str], float]
     credits_usd: Mapping[tuple[int, int], float]
-    left_usd: float
+    left_hours: Mapping[str, float]
+    flags: Mapping[str, float]
+    cell_periods: Mapping[str, tuple[int, ...]]
+    values: tuple[float, ...]
     minimized_usd: float
     bound_usd: float
     status: str
@@ -65,26 +68,45 @@ def _read(program: Program, result: SolveResult, values: list[float]) -> Decisio
     def hours(table: Mapping[K, int]) -> dict[K, float]:
         return {key: values[var] for key, var in table.items() if _clean(values[var])}
 
-    names = {name: index for index, name in enumerate(run.model.names)}
+    names = run.named
     return Decision(
         once=tuple(sorted(key for key, var in run.once.items() if round(values[var]))),
-        many=counts(run.many), fluid=hours(run.fluid), replicas=counts(run.replicas), hosts=counts(run.hosts),
+        many=counts(run.many),
+        fluid=hours(run.fluid),
+        replicas=counts(run.replicas),
+        hosts=counts(run.hosts),
         plan=hours(run.plan),
         units={k: v if _is_plan(program, k[0]) else round(v) for k, v in hours(run.units).items()},
         bought=counts(run.bought),
         covered_hours=_covered_hours(program, names, values),
         credits_usd=_credits(program, names, values),
-        left_usd=sum(t.usd * values[t.var] for t in run.costs if run.model.names[t.var].startswith("left[")),
-        minimized_usd=result.objective, bound_usd=result.bound, status=result.status,
-        solver=result.solver, version=result.version,
-    )  # fmt: skip
+        left_hours=_left(program, values),
+        flags={name: values[var] for name, var in sorted(run.named.items())},
+        cell_periods={pool: tuple(cell.period for cell in cells) for pool, cells in program.grid.cells.items()},
+        values=tuple(values),
+        minimized_usd=result.objective,
+        bound_usd=result.bound,
+        status=result.status,
+        solver=result.solver,
+        version=result.version,
+    )
+
+
+def _left(program: Program, values: list[float]) -> dict[str, float]:
+    """Hours of each source after the horizon that later periods' demand takes over."""
+    hours: dict[str, float] = {}
+    for source, var in program.run.left:
+        hours[source] = hours.get(source, 0.0) + _clean(values[var])
+    return hours
 
 
 def _is_plan(program: Program, term_id: str) -> bool:
     return any(term.id == term_id and term.market.is_savings_plan for term in program.data.terms)
 
 
-def _covered_hours(program: Program, names: Mapping[str, int], values: list[float]) -> dict[tuple[str, int, str], float]:
+def _covered_hours(
+    program: Program, names: Mapping[str, int], values: list[float]
+) -> dict[tuple[str, int, str], float]:
     """Job hours on paid capacity by (pool, period, workload), where the occupancy rule concerns them."""
     found: dict[tuple[str, int, str], float] = {}
     for (pool, index), by_workload in program.run.job_uses.items():

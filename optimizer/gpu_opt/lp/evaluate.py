@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gpu_opt.lp.data import LpData
+from gpu_opt.lp.data import LpData, ceiling
 from gpu_opt.lp.decision import Decision
 from gpu_opt.lp.grid import Cell, Grid
 from gpu_opt.lp.schedule import Placement, Room, standing_room
@@ -19,16 +20,18 @@ Hours = dict[tuple[str, int, str], float]
 class Usage:
     """Instance-hours. `alive` by (source, period, ""), `used` by (source, period, workload), where a source is a
     standing group, a term or a purchase; `rented` by (pool, rent, period, workload); `planned` USD-hours of savings
-    plans by (term, period, workload); `busy` by (pool, phase, period, workload); `peak` instances by (pool, period).
+    plans by (term, period, workload), `plan_hours` their instance-hours by pool; `busy` by (pool, phase, period, workload); `peak` instances in use, and `rented_peak` of them rented, by (pool, period).
     """
 
     alive: Hours = field(default_factory=lambda: defaultdict(float))
     used: Hours = field(default_factory=lambda: defaultdict(float))
     rented: dict[tuple[str, int, int, str], float] = field(default_factory=lambda: defaultdict(float))
     planned: Hours = field(default_factory=lambda: defaultdict(float))
+    plan_hours: Hours = field(default_factory=lambda: defaultdict(float))
     busy: dict[tuple[str, str, int, str], float] = field(default_factory=lambda: defaultdict(float))
     in_use: Hours = field(default_factory=lambda: defaultdict(float))
     peak: dict[tuple[str, int], float] = field(default_factory=lambda: defaultdict(float))
+    rented_peak: dict[tuple[str, int], float] = field(default_factory=lambda: defaultdict(float))
 
 
 def measure(data: LpData, grid: Grid, decision: Decision, placements: tuple[Placement, ...]) -> Usage:
@@ -43,7 +46,7 @@ def measure(data: LpData, grid: Grid, decision: Decision, placements: tuple[Plac
             _rent_directly(data, grid, decision, pool, mine, usage)
         else:
             _cover(data, grid, decision, pool, mine, room, budget, usage)
-        _peaks(data, grid, decision, pool, mine, usage)
+        _peaks(data, grid, decision, pool, mine, room, usage)
     return usage
 
 
@@ -67,9 +70,9 @@ def sources(data: LpData, decision: Decision) -> list[tuple[str, float, float, f
                 found.append((term.id, start.start_hours, start.end_hours, units))
     for purchase in data.purchases:
         for k, delivery in enumerate(purchase.deliveries):
-            count = decision.bought.get((purchase.id, k), 0)
-            if count:
-                found.append((purchase.id, delivery.start_hours, delivery.end_hours, float(count)))
+            bought = decision.bought.get((purchase.id, k), 0)
+            if bought:
+                found.append((purchase.id, delivery.start_hours, delivery.end_hours, float(bought)))
     return found
 
 
@@ -106,9 +109,19 @@ def _fine(data: LpData, cells: tuple[Cell, ...], mine: list[Placement]) -> list[
     for index, cell in enumerate(cells):
         inside = [t for t in marks if cell.start_hours + 1e-6 < t < cell.end_hours - 1e-6]
         times = [cell.start_hours, *inside, cell.end_hours]
-        for start, end in zip(times, times[1:], strict=False):
-            found.append((index, Cell(start_hours=start, end_hours=end, period=cell.period,
-                                      low_fraction=cell.low_fraction, high_fraction=cell.high_fraction)))  # fmt: skip
+        for start, end in itertools.pairwise(times):
+            found.append(
+                (
+                    index,
+                    Cell(
+                        start_hours=start,
+                        end_hours=end,
+                        period=cell.period,
+                        low_fraction=cell.low_fraction,
+                        high_fraction=cell.high_fraction,
+                    ),
+                )
+            )
     return found
 
 
@@ -127,8 +140,7 @@ def _rent_directly(
         if unit.pool == pool:
             cell = grid.cells[pool][index]
             _book(usage, pool, 0, cell.period, demand.workload, unit.phase, hours * unit.instances)
-    for index, cell in enumerate(grid.cells[pool]):
-        del index
+    for cell in grid.cells[pool]:
         for (workload, phase, job), count in _standing_use(data, decision, pool, cell, []).items():
             if not job:
                 _book(usage, pool, 0, cell.period, workload, phase, count * cell.hours)
@@ -142,9 +154,15 @@ def _book(usage: Usage, pool: str, rent: int, period: int, workload: str, phase:
 
 
 def _cover(
-    data: LpData, grid: Grid, decision: Decision, pool: str, mine: list[Placement], room: Room,
-    budget: dict[tuple[str, int, str], float], usage: Usage,
-) -> None:  # fmt: skip
+    data: LpData,
+    grid: Grid,
+    decision: Decision,
+    pool: str,
+    mine: list[Placement],
+    room: Room,
+    budget: dict[tuple[str, int, str], float],
+    usage: Usage,
+) -> None:
     cells = grid.cells[pool]
     rent: dict[tuple[int, str], float] = defaultdict(float)
     free: dict[int, float] = defaultdict(float)
@@ -190,9 +208,13 @@ def _spend(budget: dict[tuple[str, int, str], float], pool: str, period: int, wo
 
 
 def _book_rent(
-    data: LpData, decision: Decision, pool: str, cells: tuple[Cell, ...],
-    rent: Mapping[tuple[int, str], float], usage: Usage,
-) -> None:  # fmt: skip
+    data: LpData,
+    decision: Decision,
+    pool: str,
+    cells: tuple[Cell, ...],
+    rent: Mapping[tuple[int, str], float],
+    usage: Usage,
+) -> None:
     """Rented hours of each cell: savings plans first, then offers from the cheapest up to what each allows."""
     rents = data.pools[pool].rents
     for index, cell in enumerate(cells):
@@ -208,6 +230,7 @@ def _book_rent(
                 left -= planned
                 for workload, share in wanted.items():
                     usage.planned[term_id, cell.period, workload] += planned * rate * share / total
+                    usage.plan_hours[pool, cell.period, workload] += planned * share / total
         order = sorted(range(len(rents)), key=lambda r: (rents[r].usd_per_instance_hour[cell.period], r))
         for number, r in enumerate(order):
             cap = rents[r].max_instances
@@ -220,9 +243,13 @@ def _book_rent(
 
 
 def _book_covered(
-    data: LpData, decision: Decision, pool: str, cells: tuple[Cell, ...],
-    taken: Mapping[tuple[int, str], float], usage: Usage,
-) -> None:  # fmt: skip
+    data: LpData,
+    decision: Decision,
+    pool: str,
+    cells: tuple[Cell, ...],
+    taken: Mapping[tuple[int, str], float],
+    usage: Usage,
+) -> None:
     """Covered hours of each cell go to the sources that stand there, in proportion to what each has."""
     owned = {s.id for s in data.standing if s.pool == pool} | {p.id for p in data.purchases if p.pool == pool}
     owned |= {t.id for t in data.terms if t.pool == pool and not t.market.is_savings_plan}
@@ -238,7 +265,7 @@ def _book_covered(
 
 
 def _peaks(
-    data: LpData, grid: Grid, decision: Decision, pool: str, mine: list[Placement], usage: Usage
+    data: LpData, grid: Grid, decision: Decision, pool: str, mine: list[Placement], room: Room, usage: Usage
 ) -> None:
     fluid: dict[int, float] = defaultdict(float)
     for (d, c, index), hours in decision.fluid.items():
@@ -247,7 +274,10 @@ def _peaks(
         if unit.pool == pool:
             fluid[index] += hours * unit.instances
     for index, cell in _fine(data, grid.cells[pool], mine):
-        standing = sum(_standing_use(data, decision, pool, cell, mine).values())
-        whole = grid.cells[pool][index]
-        count = standing + float(-(-(fluid[index] / whole.hours - 1e-9) // 1)) if fluid[index] > 0 else standing
-        usage.peak[pool, cell.period] = max(usage.peak[pool, cell.period], count)
+        count = sum(_standing_use(data, decision, pool, cell, mine).values())
+        if fluid[index] > 0.0:
+            count += ceiling(fluid[index] / grid.cells[pool][index].hours)
+        key = (pool, cell.period)
+        usage.peak[key] = max(usage.peak[key], count)
+        alive = room.at(room.alive[pool], (cell.start_hours + cell.end_hours) / 2)
+        usage.rented_peak[key] = max(usage.rented_peak[key], count - alive)

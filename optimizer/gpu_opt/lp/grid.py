@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -67,7 +68,7 @@ def _covered(data: LpData) -> frozenset[str]:
     for term in data.terms:
         pools |= set(term.plan_rates) if term.market.is_savings_plan else {term.pool}
     for pool in data.pools.values():
-        if len(pool.rents) > 1 or any(rent.max_instances is not None for rent in pool.rents):
+        if len(pool.rents) != 1 or any(rent.max_instances is not None for rent in pool.rents):
             pools.add(pool.id)
     return frozenset(pool for pool in pools if pool in data.pools)
 
@@ -93,7 +94,9 @@ def _dates(data: LpData) -> dict[str, frozenset[float]]:
             by_pool[pool] |= {t for s in term.starts for t in (s.start_hours, s.end_hours)}
     for credit in data.credits:
         by_pool[""].add(data.horizon.hours_at(credit.expires) + 24.0)
-    return {pool: frozenset(t for t in times if -_TINY_HOURS <= t <= end + _TINY_HOURS) for pool, times in by_pool.items()}
+    return {
+        pool: frozenset(t for t in times if -_TINY_HOURS <= t <= end + _TINY_HOURS) for pool, times in by_pool.items()
+    }
 
 
 def _starts(
@@ -141,9 +144,12 @@ def _market_of(data: LpData, pool: str) -> str:
 
 
 def _own_starts(
-    demand: RunDemand, candidate: RunCandidate, shared: Iterable[float], coupled: frozenset[str],
+    demand: RunDemand,
+    candidate: RunCandidate,
+    shared: Iterable[float],
+    coupled: frozenset[str],
     dates: Mapping[str, frozenset[float]],
-) -> set[float]:  # fmt: skip
+) -> set[float]:
     times = {demand.from_hours}
     soft = {demand.deadline_hours - candidate.elapsed_hours} if demand.usd_per_hour_late is not None else set()
     marks = set(shared)
@@ -168,7 +174,7 @@ def _chained(
 
 
 def _fitting(demand: RunDemand, candidate: RunCandidate, times: Iterable[float]) -> tuple[float, ...]:
-    last = demand.latest_hours - candidate.elapsed_hours
+    last = demand.latest_hours - max(candidate.elapsed_hours, candidate.p95_hours)
     inside = sorted(t for t in times if demand.from_hours - _TINY_HOURS <= t <= last + _TINY_HOURS)
     kept: list[float] = []
     for time in inside:
@@ -199,7 +205,9 @@ def _groups(data: LpData, coupled: frozenset[str]) -> list[list[str]]:
             parent[root(pool)] = root(known[0])
 
     for limit in data.limits:
-        join(sorted({pool for pool, _ in limit.rent_weight} | {t.pool for t in data.terms if t.id in limit.term_weight}))
+        join(
+            sorted({pool for pool, _ in limit.rent_weight} | {t.pool for t in data.terms if t.id in limit.term_weight})
+        )
     for term in data.terms:
         join(sorted(term.plan_rates))
     if data.budget.per_hour_usd is not None:
@@ -211,9 +219,12 @@ def _groups(data: LpData, coupled: frozenset[str]) -> list[list[str]]:
 
 
 def _cuts(
-    data: LpData, group: list[str], starts: Mapping[tuple[int, int], tuple[float, ...]],
-    dates: Mapping[str, frozenset[float]], coupled: frozenset[str],
-) -> list[float]:  # fmt: skip
+    data: LpData,
+    group: list[str],
+    starts: Mapping[tuple[int, int], tuple[float, ...]],
+    dates: Mapping[str, frozenset[float]],
+    coupled: frozenset[str],
+) -> list[float]:
     members = set(group)
     cuts = set(dates.get("", frozenset()))
     for pool in group:
@@ -255,6 +266,6 @@ def _cells(data: LpData, cuts: list[float], slices: list[float]) -> tuple[Cell, 
     times = _distinct([t for t in cuts if 0.0 <= t <= data.horizon.hours], _TINY_HOURS)
     return tuple(
         Cell(start_hours=start, end_hours=end, period=data.period_at(start), low_fraction=low, high_fraction=high)
-        for start, end in zip(times, times[1:], strict=False)
-        for low, high in zip(slices, slices[1:], strict=False)
+        for start, end in itertools.pairwise(times)
+        for low, high in itertools.pairwise(slices)
     )

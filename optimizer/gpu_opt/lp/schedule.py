@@ -61,7 +61,9 @@ class Room:
 
     def marks(self, pool: str, start: float, end: float) -> list[float]:
         """Times in [start, end) at which the room in a pool may change, `start` included."""
-        pools = {pool} | {p for limit in self.data.limits for p, _ in limit.rent_weight if _touches(limit.rent_weight, pool)}
+        pools = {pool} | {
+            p for limit in self.data.limits for p, _ in limit.rent_weight if _touches(limit.rent_weight, pool)
+        }
         times = {start}
         for name in pools:
             for span in (*self.alive[name], *self.used[name]):
@@ -141,18 +143,22 @@ def standing_room(data: LpData, decision: Decision) -> Room:
     """What is paid for whether used or not, over time."""
     room = Room(data, decision)
     for standing in data.standing:
-        room.alive[standing.pool].append(Span(start_hours=standing.from_hours, end_hours=standing.to_hours, count=standing.instances))
+        room.alive[standing.pool].append(
+            Span(start_hours=standing.from_hours, end_hours=standing.to_hours, count=standing.instances)
+        )
     for term in data.terms:
         for k, start in enumerate(() if term.market.is_savings_plan else term.starts):
             units = decision.units.get((term.id, k), 0.0)
             if units:
-                room.alive[term.pool].append(Span(start_hours=start.start_hours, end_hours=start.end_hours, count=units))
+                room.alive[term.pool].append(
+                    Span(start_hours=start.start_hours, end_hours=start.end_hours, count=units)
+                )
     for purchase in data.purchases:
         for k, delivery in enumerate(purchase.deliveries):
-            count = decision.bought.get((purchase.id, k), 0)
-            if count:
+            bought = decision.bought.get((purchase.id, k), 0)
+            if bought:
                 room.alive[purchase.pool].append(
-                    Span(start_hours=delivery.start_hours, end_hours=delivery.end_hours, count=count)
+                    Span(start_hours=delivery.start_hours, end_hours=delivery.end_hours, count=bought)
                 )
     return room
 
@@ -164,9 +170,14 @@ def _hardest_first(data: LpData, d: int, c: int) -> tuple[float, int, int]:
 
 def _placement(demand: RunDemand, candidate: RunCandidate, run: int, start: float) -> Placement:
     return Placement(
-        workload=demand.workload, run=run, pool=candidate.pool, instances=candidate.instances,
-        start_hours=start, end_hours=start + candidate.elapsed_hours, candidate=candidate,
-    )  # fmt: skip
+        workload=demand.workload,
+        run=run,
+        pool=candidate.pool,
+        instances=candidate.instances,
+        start_hours=start,
+        end_hours=start + candidate.elapsed_hours,
+        candidate=candidate,
+    )
 
 
 def _span(placement: Placement) -> Span:

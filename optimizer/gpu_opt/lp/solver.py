@@ -135,9 +135,7 @@ def _broken_empty_row(model: Model) -> bool:
     return any(not terms and not (low <= 1e-9 and high >= -1e-9) for _, terms, low, high in model.rows)
 
 
-def solve(
-    model: Model, *, gap: float = 0.0, time_limit_seconds: float = 60.0, relaxed: bool = False
-) -> SolveResult:
+def solve(model: Model, *, gap: float = 0.0, time_limit_seconds: float = 60.0, relaxed: bool = False) -> SolveResult:
     """Solves a model with HiGHS: one thread and a fixed seed, so that equal input gives equal output.
 
     `gap` is the relative gap at which the solver may stop. Nothing is read from a solve without a feasible point.
@@ -148,18 +146,38 @@ def solve(
     started = time.perf_counter()
     if _broken_empty_row(model):
         return SolveResult(
-            status="infeasible", has_solution=False, values=(), objective=math.inf, bound=math.inf,
-            seconds=0.0, solver="HiGHS", version="",
-        )  # fmt: skip
-    filled = Model(model.names, model.lows, model.highs, model.integers,
-                   [row for row in model.rows if row[1]], model.costs, model.constant)  # fmt: skip
+            status="infeasible",
+            has_solution=False,
+            values=(),
+            objective=math.inf,
+            bound=math.inf,
+            seconds=0.0,
+            solver="HiGHS",
+            version="",
+        )
+    filled = Model(
+        model.names,
+        model.lows,
+        model.highs,
+        model.integers,
+        [row for row in model.rows if row[1]],
+        model.costs,
+        model.constant,
+    )
     if not filled.names:
         filled.var("nothing", high=0.0)
     problem, variables = to_pulp(filled, relaxed=relaxed)
     backend = pulp.HiGHS(
-        mip=not relaxed, msg=False, gapRel=gap, gapAbs=1e-6, threads=1, timeLimit=time_limit_seconds,
-        random_seed=0, mip_feasibility_tolerance=1e-7, primal_feasibility_tolerance=1e-8,
-    )  # fmt: skip
+        mip=not relaxed,
+        msg=False,
+        gapRel=gap,
+        gapAbs=1e-6,
+        threads=1,
+        timeLimit=time_limit_seconds,
+        random_seed=0,
+        mip_feasibility_tolerance=1e-7,
+        primal_feasibility_tolerance=1e-8,
+    )
     with _no_banner():
         problem.solve(backend)
     return _read(problem.solverModel, highspy, filled, variables, time.perf_counter() - started, relaxed)
@@ -189,6 +207,12 @@ def _read(highs: Any, highspy: Any, model: Model, variables: list[Any], seconds:
         bound = objective
     values = tuple(float(variable.varValue or 0.0) for variable in variables) if feasible else ()
     return SolveResult(
-        status=status, has_solution=feasible, values=values, objective=objective + model.constant,
-        bound=bound + model.constant, seconds=seconds, solver="HiGHS", version=str(highs.version()),
-    )  # fmt: skip
+        status=status,
+        has_solution=feasible,
+        values=values,
+        objective=objective + model.constant,
+        bound=bound + model.constant,
+        seconds=seconds,
+        solver="HiGHS",
+        version=str(highs.version()),
+    )

@@ -31,7 +31,7 @@ class RunVars:
     `once` 1 when run d takes candidate c at start k · `many` recurring runs of d on c · `lanes` their gang-hours in a
     cell · `fluid` unit-hours of divisible work · `replicas`, `hosts` replicas and the instances that hold them ·
     `rent` rented instance-hours · `plan` instance-hours under a savings plan · `units` commitments started ·
-    `bought` systems delivered · `uses` instance-hours by pool and cell · `job_uses` those of jobs, by workload.
+    `bought` systems delivered · `uses` instance-hours by pool and cell · `job_uses` those of jobs, by workload · `left` (source, hours that later periods take over) · `named` the few others.
     """
 
     model: Model = field(default_factory=Model)
@@ -50,6 +50,8 @@ class RunVars:
         default_factory=lambda: defaultdict(lambda: defaultdict(dict))
     )
     costs: list[CostTerm] = field(default_factory=list)
+    left: list[tuple[str, int]] = field(default_factory=list)
+    named: dict[str, int] = field(default_factory=dict)
 
     def use(self, pool: str, cell: int, var: int, hours: float, workload: str, *, job: bool) -> None:
         """Books instance-hours of a variable in a cell."""
@@ -110,7 +112,6 @@ def _single_runs(run: RunVars, data: LpData, grid: Grid, d: int, demand: RunDema
                 paid = hours * candidate.instances * paid_ratio(data, candidate)
                 usd = direct_price(data, grid, pool.id, p) + pool.busy_usd_per_hour.get(candidate.phase, 0.0)
                 run.charge(var, paid * usd, p, pool.provider)
-            run.charge(var, candidate.place_usd, data.period_at(start), pool.provider)
             if demand.usd_per_hour_late is not None:
                 late = max(0.0, end - demand.deadline_hours)
                 run.charge(var, late * demand.usd_per_hour_late, data.period_at(end - 1e-6), "")
@@ -130,7 +131,7 @@ def _recurring_runs(run: RunVars, data: LpData, grid: Grid, d: int, demand: RunD
         run.many[d, c] = var
         hours = candidate.instances * candidate.elapsed_hours * paid_ratio(data, candidate)
         usd = direct_price(data, grid, pool.id, demand.period) + pool.busy_usd_per_hour.get(candidate.phase, 0.0)
-        run.charge(var, hours * usd + candidate.place_usd, demand.period, pool.provider)
+        run.charge(var, hours * usd, demand.period, pool.provider)
         if candidate.pool not in grid.coupled:
             continue
         for index, cell in enumerate(grid.cells[candidate.pool]):
@@ -167,7 +168,9 @@ def _services(run: RunVars, data: LpData, grid: Grid) -> None:
                 run.replicas[key] = replicas
                 if candidate.per_instance > 1:
                     hosts = run.model.var(f"hosts[{d},{c},{b}]", integer=True)
-                    run.model.row(f"C3_hosts[{d},{c},{b}]", {replicas: 1.0, hosts: -float(candidate.per_instance)}, high=0.0)
+                    run.model.row(
+                        f"C3_hosts[{d},{c},{b}]", {replicas: 1.0, hosts: -float(candidate.per_instance)}, high=0.0
+                    )
                     run.hosts[key], weight = hosts, 1.0
                 else:
                     run.hosts[key], weight = replicas, float(candidate.instances)
@@ -210,7 +213,9 @@ def _capacity(run: RunVars, data: LpData, grid: Grid) -> None:
             var = run.model.var(f"units[{term.id},{k}]", high=most, integer=not term.market.is_savings_plan)
             run.units[term.id, k] = var
             for p, period in enumerate(data.horizon.periods):
-                hours = overlap_hours(start.start_hours, min(start.end_hours, end), period.start_hours, period.end_hours)
+                hours = overlap_hours(
+                    start.start_hours, min(start.end_hours, end), period.start_hours, period.end_hours
+                )
                 run.charge(var, hours * term.usd_per_unit_hour, p, term.provider)
             run.charge(var, max(0.0, start.end_hours - end) * term.usd_per_unit_hour, AFTER, term.provider)
     for purchase in data.purchases:
@@ -220,6 +225,8 @@ def _capacity(run: RunVars, data: LpData, grid: Grid) -> None:
             var = run.model.var(f"bought[{purchase.id},{k}]", high=most, integer=True)
             run.bought[purchase.id, k] = var
             for p, period in enumerate(data.horizon.periods):
-                hours = overlap_hours(delivery.start_hours, min(delivery.end_hours, end), period.start_hours, period.end_hours)
+                hours = overlap_hours(
+                    delivery.start_hours, min(delivery.end_hours, end), period.start_hours, period.end_hours
+                )
                 run.charge(var, hours * running, p, "onprem")
             run.charge(var, max(0.0, delivery.end_hours - end) * purchase.annuity_usd_per_hour, AFTER, "onprem")

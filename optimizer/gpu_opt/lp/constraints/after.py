@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 
 from gpu_opt.lp.data import LpData
@@ -35,20 +36,27 @@ def _sources(run: RunVars, data: LpData, pool: str) -> list[tuple[str, str, floa
     for purchase in data.purchases:
         if purchase.pool == pool:
             ends = [
-                (run.bought[purchase.id, k], d.end_hours) for k, d in enumerate(purchase.deliveries) if d.end_hours > end
+                (run.bought[purchase.id, k], d.end_hours)
+                for k, d in enumerate(purchase.deliveries)
+                if d.end_hours > end
             ]
             if ends:
                 found.append((purchase.id, "onprem", purchase.annuity_usd_per_hour, ends))
     return found
 
 
-def _stretches(data: LpData, sources: list[tuple[str, str, float, list[tuple[int, float]]]]) -> list[tuple[float, float, float]]:
+def _stretches(
+    data: LpData, sources: list[tuple[str, str, float, list[tuple[int, float]]]]
+) -> list[tuple[float, float, float]]:
     marks = {data.horizon.hours} | {e for _, _, _, ends in sources for _, e in ends}
     last = max(marks)
     stretches = []
     for after in data.after:
-        inside = sorted({after.start_hours, min(after.end_hours, last)} | {m for m in marks if after.start_hours < m < after.end_hours})
-        stretches += [(a, b, after.level_fraction) for a, b in zip(inside, inside[1:], strict=False) if b > a]
+        inside = sorted(
+            {after.start_hours, min(after.end_hours, last)}
+            | {m for m in marks if after.start_hours < m < after.end_hours}
+        )
+        stretches += [(a, b, after.level_fraction) for a, b in itertools.pairwise(inside) if b > a]
     return stretches
 
 
@@ -57,10 +65,14 @@ def _slices(grid: Grid, pool: str) -> list[tuple[float, float]]:
 
 
 def _left(
-    run: RunVars, data: LpData, grid: Grid, pool: str,
+    run: RunVars,
+    data: LpData,
+    grid: Grid,
+    pool: str,
     sources: list[tuple[str, str, float, list[tuple[int, float]]]],
-    stretch: tuple[float, float, float], day: tuple[float, float],
-) -> None:  # fmt: skip
+    stretch: tuple[float, float, float],
+    day: tuple[float, float],
+) -> None:
     start, end, level_fraction = stretch
     hours = (end - start) * (day[1] - day[0])
     label = f"{pool},{start:.6g},{day[0]:.6g}"
@@ -73,6 +85,7 @@ def _left(
         left = run.model.var(f"left[{name},{label}]")
         run.model.row(f"C15_alive[{name},{label}]", {left: 1.0, **alive}, high=0.0)
         run.charge(left, -usd, AFTER, provider)
+        run.left.append((name, left))
         total[left] = 1.0
     if total:
         terms: Expression = dict(total)
@@ -99,7 +112,11 @@ def recurring_use(
             level[var] += level_fraction * candidate.instances / (period.hours * share)
     for (d, c), var in run.many.items():
         candidate_run = data.run_candidates[data.runs[d].workload][c]
-        if candidate_run.pool == pool and data.runs[d].period == last and data.runs[d].latest_hours >= period.end_hours - 1e-9:
+        if (
+            candidate_run.pool == pool
+            and data.runs[d].period == last
+            and data.runs[d].latest_hours >= period.end_hours - 1e-9
+        ):
             hours = candidate_run.instances * candidate_run.elapsed_hours
             level[var] += level_fraction * hours / period.hours
     _service_level(run, data, pool, middle, level_fraction, level, label)
@@ -172,3 +189,4 @@ def _plan_left(run: RunVars, data: LpData, grid: Grid, term_id: str) -> None:
                     terms[var] = terms.get(var, 0.0) - value * hours * term.plan_rates[pool]
             run.model.row(f"C15_level[{label}]", terms, high=0.0)
             run.charge(left, -term.usd_per_unit_hour, AFTER, term.provider)
+            run.left.append((term.id, left))

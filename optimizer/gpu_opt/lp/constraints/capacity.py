@@ -23,9 +23,7 @@ def alive_in(run: RunVars, data: LpData, pool: str, cell: Cell) -> tuple[Express
             for k, delivery in enumerate(purchase.deliveries):
                 if delivery.start_hours <= middle < delivery.end_hours:
                     terms[run.bought[purchase.id, k]] += 1.0
-    fixed = sum(
-        float(s.instances) for s in data.standing if s.pool == pool and s.from_hours <= middle < s.to_hours
-    )
+    fixed = sum(float(s.instances) for s in data.standing if s.pool == pool and s.from_hours <= middle < s.to_hours)
     return dict(terms), fixed
 
 
@@ -82,7 +80,10 @@ def _occupancy_in(run: RunVars, data: LpData, grid: Grid, pool: str, period: int
     users: Expression = {}
     for workload, use in sorted(by_workload.items()):
         rented = run.model.var(f"job_rent[{pool},{period},{workload}]") if data.pools[pool].rents else None
+        if rented is not None:
+            run.named[f"job_rent[{pool},{period},{workload}]"] = rented
         user = run.model.var(f"user[{pool},{period},{workload}]", high=1.0, integer=True)
+        run.named[f"user[{pool},{period},{workload}]"] = user
         terms = dict(use)
         if rented is not None:
             terms[rented] = -1.0
@@ -113,10 +114,12 @@ def _most_hours(run: RunVars, data: LpData, grid: Grid, pool: str, indices: list
     """More job hours than a pool can have in a period: every run there at once, and all the divisible work."""
     hours = sum(grid.cells[pool][i].hours for i in indices)
     most = 0.0
-    for d, demand in enumerate(data.runs):
+    for _d, demand in enumerate(data.runs):
         gangs = [k.instances * k.elapsed_hours for k in data.run_candidates[demand.workload] if k.pool == pool]
         most += max(gangs, default=0.0) * demand.runs
     for demand_fluid in data.fluids:
         candidates = data.fluid_candidates[demand_fluid.workload, demand_fluid.key]
-        most += max((k.instances * demand_fluid.work / k.work_per_hour for k in candidates if k.pool == pool), default=0.0)
+        most += max(
+            (k.instances * demand_fluid.work / k.work_per_hour for k in candidates if k.pool == pool), default=0.0
+        )
     return max(most, hours)

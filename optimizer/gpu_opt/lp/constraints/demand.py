@@ -26,7 +26,7 @@ def _lane_hours(run: RunVars, data: LpData, grid: Grid, d: int) -> None:
         if (d, c) not in run.many or candidate.pool not in grid.coupled:
             continue
         many = run.many[d, c]
-        terms = {var: 1.0 for var in lanes.values()}
+        terms = dict.fromkeys(lanes.values(), 1.0)
         terms[many] = -candidate.elapsed_hours
         run.model.row(f"C1_lane_hours[{d},{c}]", terms, low=0.0, high=0.0)
         for index, var in lanes.items():

@@ -37,9 +37,15 @@ def add_quotas(run: RunVars, data: LpData, grid: Grid) -> None:
 
 
 def _rented(
-    run: RunVars, data: LpData, grid: Grid, pool: str, index: int, hours: float,
-    weights: object, terms: Expression,
-) -> None:  # fmt: skip
+    run: RunVars,
+    data: LpData,
+    grid: Grid,
+    pool: str,
+    index: int,
+    hours: float,
+    weights: object,
+    terms: Expression,
+) -> None:
     table = dict(weights)  # type: ignore[call-overload]
     for r, rent in enumerate(data.pools[pool].rents):
         weight = table.get((pool, str(rent.offer.market)), 0.0)
@@ -70,7 +76,9 @@ def add_spot_shares(run: RunVars, data: LpData) -> None:
     for d, work in enumerate(data.fluids):
         units = data.fluid_candidates[work.workload, work.key]
         terms = {
-            v: units[c].work_per_hour for (dd, c, _), v in run.fluid.items() if dd == d and data.pools[units[c].pool].spot
+            v: units[c].work_per_hour
+            for (dd, c, _), v in run.fluid.items()
+            if dd == d and data.pools[units[c].pool].spot
         }
         if terms and work.spot_share_fraction < 1.0:
             run.model.row(f"C7_spot_work[{d}]", terms, high=work.spot_share_fraction * work.work)
@@ -89,7 +97,9 @@ def add_spot_shares(run: RunVars, data: LpData) -> None:
 def add_term_rules(run: RunVars, data: LpData) -> None:
     """C8: a quote that is used stands with at least its minimum at one time, and never above its maximum."""
     for term in data.terms:
-        _at_one_time(run, term.id, [run.units[term.id, k] for k in range(len(term.starts))], term.starts, term.max_units)
+        _at_one_time(
+            run, term.id, [run.units[term.id, k] for k in range(len(term.starts))], term.starts, term.max_units
+        )
         if term.min_units <= 0:
             continue
         for k in range(len(term.starts)):
@@ -106,9 +116,7 @@ def add_term_rules(run: RunVars, data: LpData) -> None:
     for purchase in data.purchases:
         bought = [run.bought[purchase.id, k] for k in range(len(purchase.deliveries))]
         if purchase.max_instances is not None and bought:
-            run.model.row(
-                f"C8_bought[{purchase.id}]", dict.fromkeys(bought, 1.0), high=float(purchase.max_instances)
-            )
+            run.model.row(f"C8_bought[{purchase.id}]", dict.fromkeys(bought, 1.0), high=float(purchase.max_instances))
 
 
 def _at_one_time(run: RunVars, name: str, variables: list[int], starts: object, most: int | None) -> None:
@@ -192,6 +200,7 @@ def add_providers(run: RunVars, data: LpData) -> None:
             continue
         used = run.model.var(f"provider[{provider}]", low=1.0 if provider in existing else 0.0, high=1.0, integer=True)
         flags[used] = 1.0
+        run.named[f"provider[{provider}]"] = used
         for var, most in uses.items():
             run.model.row(f"C11_provider[{provider},{var}]", {var: 1.0, used: -most}, high=0.0)
         for period in range(len(data.horizon.periods)):

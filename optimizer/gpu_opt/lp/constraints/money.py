@@ -48,6 +48,7 @@ def add_credits(run: RunVars, data: LpData) -> None:
             if period.end_hours <= last + 1e-9:
                 var = run.model.var(f"credit[{index},{p}]")
                 used[var] = 1.0
+                run.named[f"credit[{index},{p}]"] = var
                 by_provider[credit.provider].append((p, var))
         if used:
             run.model.row(f"C13_credit[{index}]", used, high=credit.usd)
@@ -98,7 +99,7 @@ def add_budget(run: RunVars, data: LpData, grid: Grid) -> None:
 def billed_terms(run: RunVars, data: LpData) -> tuple[Expression, float]:
     """The cash side of the horizon: upfronts and purchase prices when paid, no annuities, nothing after it."""
     terms: Expression = defaultdict(float)
-    constant = sum(usd * data.support_ratio(provider) for (_, provider), usd in _billed_standing(data).items())
+    constant = sum(usd * data.support_ratio(provider) for provider, usd in _billed_standing(data).items())
     committed = set(run.units.values()) | set(run.bought.values())
     for term in run.costs:
         if term.period != AFTER and term.var not in committed:
@@ -117,12 +118,12 @@ def billed_terms(run: RunVars, data: LpData) -> tuple[Expression, float]:
     return dict(terms), constant
 
 
-def _billed_standing(data: LpData) -> dict[str, float] | dict[tuple[int, str], float]:
-    costs: dict[tuple[int, str], float] = defaultdict(float)
+def _billed_standing(data: LpData) -> dict[str, float]:
+    costs: dict[str, float] = defaultdict(float)
     for standing in data.standing:
         rate = sum(x.usd_per_instance_hour for x in standing.lines if x.label != "annuity") * standing.instances
         hours = max(0.0, min(standing.to_hours, data.horizon.hours) - max(standing.from_hours, 0.0))
-        costs[0, data.pools[standing.pool].provider] += rate * hours
+        costs[data.pools[standing.pool].provider] += rate * hours
     return dict(costs)
 
 

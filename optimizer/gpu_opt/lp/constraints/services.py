@@ -14,7 +14,9 @@ def add_services_met(run: RunVars, data: LpData) -> None:
             replicas = {c: var for (dd, c, bb), var in run.replicas.items() if (dd, bb) == (d, b)}
             _load(run, data, d, b, demand, block, replicas)
             if demand.min_replicas:
-                run.model.row(f"C3_least[{d},{b}]", dict.fromkeys(replicas.values(), 1.0), low=float(demand.min_replicas))
+                run.model.row(
+                    f"C3_least[{d},{b}]", dict.fromkeys(replicas.values(), 1.0), low=float(demand.min_replicas)
+                )
             if demand.zone_share_fraction is not None:
                 _zones(run, data, d, b, demand, replicas)
 

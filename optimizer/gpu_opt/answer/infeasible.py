@@ -1,0 +1,147 @@
+"""Why no plan exists, in words, and the cheapest changes that would admit one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from gpu_opt.candidates.build import Built
+from gpu_opt.domain.workload import Service
+from gpu_opt.errors import Infeasible
+from gpu_opt.lp.build import Program
+from gpu_opt.lp.solver import Model, solve
+
+_LIMIT_FAMILIES = ("C6_quota", "C8_", "C10_", "C11_providers", "C14_", "C7_")
+_MOST_REPAIRS = 6
+
+
+def workloads_without_candidates(built: Built) -> list[str]:
+    """One sentence for each workload that nothing on offer can run, with the reason that came closest."""
+    data = built.data
+    conflicts = []
+    for name, candidates in data.run_candidates.items():
+        if not candidates:
+            conflicts.append(_nothing_runs(built, name))
+    for (name, key), units in data.fluid_candidates.items():
+        if not units and any((d.workload, d.key) == (name, key) for d in data.fluids):
+            conflicts.append(_nothing_runs(built, name, key))
+    for name, replicas in data.replica_candidates.items():
+        if not replicas and any(
+            d.workload == name and any(b.requests_per_second > 0 for b in d.blocks) for d in data.services
+        ):
+            conflicts.append(_nothing_runs(built, name))
+    return conflicts
+
+
+_ORDER = (
+    "latency",
+    "deadline",
+    "max-hours",
+    "checkpoints",
+    "memory",
+    "network",
+    "precision",
+    "measured",
+    "allow-list",
+    "region",
+    "spot",
+)
+
+
+def _nothing_runs(built: Built, name: str, key: str = "") -> str:
+    members: tuple[Service, ...] = built.members.get(name, ())
+    names = {name, *(m.name for m in members)}
+    reasons: dict[str, list[str]] = defaultdict(list)
+    for rejection in built.rejections:
+        if rejection.workload in names:
+            reasons[rejection.code].append(rejection.reason)
+    what = f"{name}{f' ({key})' if key else ''}: nothing on offer can run it"
+    for code in _ORDER:
+        if reasons[code]:
+            return f"{what}; the closest fails by {code}: {_closest(reasons[code])}"
+    return f"{what}: no offer is in the scope and markets."
+
+
+def _closest(reasons: list[str]) -> str:
+    """The shortest of the longest-standing reasons reads best; the first in order is stable."""
+    return sorted(set(reasons), key=lambda text: (len(text), text))[0]
+
+
+def explain(program: Program, *, time_limit_seconds: float) -> Infeasible:
+    """The limits that stand in each other's way, and for each the least change that admits a plan by itself."""
+    families = _limits(program.run.model)
+    conflict = _conflict(program.run.model, families, time_limit_seconds)
+    repairs: list[tuple[str, float]] = []
+    for name in conflict[:_MOST_REPAIRS]:
+        repair = _repair(program.run.model, families[name], name, time_limit_seconds)
+        if repair is not None:
+            repairs.append(repair)
+    words = [f"{name} can't be kept together with what is asked" for name in conflict]
+    if not words:
+        words = ["the workloads' windows can't be met together on the capacity that stands there"]
+    return Infeasible(words, sorted(repairs, key=lambda r: (r[1], r[0])))
+
+
+def _limits(model: Model) -> dict[str, list[int]]:
+    """Rows of each limit: `C6_quota[name,3]` belongs to `C6_quota[name]`."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for index, (name, _, _, high) in enumerate(model.rows):
+        if name.startswith(_LIMIT_FAMILIES) and high != float("inf"):
+            family, _, rest = name.partition("[")
+            subject = rest.rstrip("]").rpartition(",")[0] or rest.rstrip("]")
+            found[_words(family, subject)].append(index)
+    return dict(found)
+
+
+def _words(family: str, subject: str) -> str:
+    return {
+        "C6_quota": f"the quota {subject}",
+        "C14_total": "the total budget",
+        "C14_period": "the budget per period",
+        "C14_hourly": "the budget per hour",
+        "C14_capex": "the capital budget",
+        "C11_providers": "the number of providers",
+    }.get(family, f"the limit of {subject or family}")
+
+
+def _elastic(model: Model, rows: dict[str, list[int]], weight: float) -> tuple[Model, dict[str, int]]:
+    """The model with one slack a limit that all its rows share; slacks cost `weight`, everything else nothing."""
+    relaxed = Model(
+        list(model.names), list(model.lows), list(model.highs), list(model.integers), list(model.rows), {}, 0.0
+    )
+    slacks: dict[str, int] = {}
+    for name, indices in rows.items():
+        slack = relaxed.var(f"slack[{name}]")
+        slacks[name] = slack
+        for index in indices:
+            label, terms, low, high = relaxed.rows[index]
+            relaxed.rows[index] = (label, {**terms, slack: -1.0}, low, high)
+        scale = max(1.0, max(abs(model.rows[index][3]) for index in indices))
+        relaxed.cost({slack: weight / scale})
+    return relaxed, slacks
+
+
+def _conflict(model: Model, families: dict[str, list[int]], time_limit_seconds: float) -> list[str]:
+    if not families:
+        return []
+    relaxed, slacks = _elastic(model, families, 1.0)
+    result = solve(relaxed, gap=0.01, time_limit_seconds=time_limit_seconds)
+    if not result.has_solution:
+        return []
+    return [name for name, var in sorted(slacks.items()) if result.values[var] > 1e-6]
+
+
+def _repair(model: Model, rows: list[int], name: str, time_limit_seconds: float) -> tuple[str, float] | None:
+    relaxed, slacks = _elastic(model, {name: rows}, 1.0)
+    least = solve(relaxed, gap=0.0, time_limit_seconds=time_limit_seconds)
+    if not least.has_solution:
+        return None
+    amount = least.values[slacks[name]]
+    limit = max(model.rows[index][3] for index in rows)
+    whole = float(-(-(amount - 1e-6) // 1)) if "budget" not in name else amount
+    priced = relaxed.fixed({slacks[name]: whole})
+    priced.costs = dict(model.costs)
+    priced.constant = model.constant
+    cost = solve(priced, gap=0.01, time_limit_seconds=time_limit_seconds)
+    if not cost.has_solution:
+        return None
+    return f"raise {name} by {whole:,.2f} (to at most {limit + whole:,.2f})", round(cost.objective, 2)

@@ -1,0 +1,163 @@
+"""Dropping what can't be part of a cheapest plan, so that the program stays small. Every rule here is exact."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from gpu_opt.candidates.capacity import Capacity
+from gpu_opt.candidates.match import workload_admits
+from gpu_opt.domain.program import FluidCandidate, Limit, Pool, ReplicaCandidate, RunCandidate
+from gpu_opt.domain.question import Question
+
+
+def kept_pools(question: Question, capacity: Capacity, limits: Sequence[Limit]) -> list[str]:
+    """Pools that no other pool dominates: the same hardware from the same provider, under the same limits, open to
+    the same workloads, at no higher price in any period. Pools with paid capacity, terms or caps are always kept."""
+    bound = (
+        {s.pool for s in capacity.standing} | {p.pool for p in capacity.purchases} | {t.pool for t in capacity.terms}
+    )
+    bound |= {pool for term in capacity.terms for pool in term.plan_rates}
+    bound |= {f"{o.provider}/{o.region}/{o.instance_type}" for o in capacity.blocks}
+    touching: dict[str, list[str]] = defaultdict(list)
+    for limit in limits:
+        for name, _ in limit.rent_weight:
+            touching[name].append(limit.id)
+    best: dict[tuple[object, ...], tuple[tuple[float, ...], str]] = {}
+    kept: set[str] = set()
+    for key, pool in sorted(capacity.pools.items()):
+        if key in bound or len(pool.rents) != 1 or pool.rents[0].max_instances is not None:
+            kept.add(key)
+            continue
+        group = _group(question, capacity, pool, tuple(sorted(touching[key])))
+        prices = pool.rents[0].usd_per_instance_hour
+        if group not in best or prices < best[group][0]:
+            best[group] = (prices, key)
+    return sorted(kept | {key for _, key in best.values()})
+
+
+def _group(question: Question, capacity: Capacity, pool: Pool, limits: tuple[str, ...]) -> tuple[object, ...]:
+    admitted = tuple(
+        workload_admits(w, gpu=pool.gpu, region=pool.region, spot=pool.spot, onprem=False) for w in question.workloads
+    )
+    placed = pool.region if any(w.data for w in question.workloads) else ""
+    zoned = pool.zone if any(getattr(w, "max_share_per_zone_fraction", None) for w in question.workloads) else ""
+    spot_rate = pool.region if pool.spot else ""
+    shape = capacity.shapes[pool.id]
+    return (pool.provider, shape.name, pool.vcpus, pool.spot, limits, admitted, placed, zoned, spot_rate)
+
+
+def shared_pools(capacity: Capacity, limits: Sequence[Limit], question: Question) -> frozenset[str]:
+    """Pools in which a workload's choice concerns others: limits, caps, paid capacity or an hourly budget."""
+    if question.budget.per_hour_usd is not None or question.price_paths:
+        return frozenset(capacity.pools)
+    shared = {pool for limit in limits for pool, _ in limit.rent_weight}
+    shared |= (
+        {s.pool for s in capacity.standing} | {p.pool for p in capacity.purchases} | {t.pool for t in capacity.terms}
+    )
+    shared |= {pool for term in capacity.terms for pool in term.plan_rates}
+    shared |= {p.id for p in capacity.pools.values() if len(p.rents) != 1 or p.rents[0].max_instances is not None}
+    return frozenset(shared)
+
+
+def kept_runs(
+    candidates: Sequence[RunCandidate], pools: Mapping[str, Pool], shared: frozenset[str]
+) -> tuple[RunCandidate, ...]:
+    """In shared pools those that no gang of the pool beats in size, time and cost at once; elsewhere, where only money
+    decides, the cheapest of each provider."""
+    by_pool: dict[str, list[RunCandidate]] = defaultdict(list)
+    for candidate in candidates:
+        by_pool[candidate.pool].append(candidate)
+    kept: list[RunCandidate] = []
+    cheapest: dict[tuple[str, bool], tuple[tuple[float, ...], RunCandidate]] = {}
+    for key in sorted(by_pool):
+        if key in shared:
+            kept += _pareto_runs(by_pool[key])
+            continue
+        for candidate in by_pool[key]:
+            hours = candidate.paid_hours * candidate.instances
+            cost = tuple(p * hours + candidate.place_usd for p in pools[key].rents[0].usd_per_instance_hour)
+            group = (pools[key].provider, pools[key].spot)
+            rank = (*cost, candidate.elapsed_hours)
+            if group not in cheapest or rank < cheapest[group][0]:
+                cheapest[group] = (rank, candidate)
+    kept += [candidate for _, candidate in cheapest.values()]
+    return tuple(sorted(kept, key=lambda c: (c.pool, c.instances)))
+
+
+def _pareto_runs(candidates: Iterable[RunCandidate]) -> list[RunCandidate]:
+    ordered = sorted(candidates, key=lambda c: (c.instances, c.elapsed_hours))
+    kept: list[RunCandidate] = []
+    for one in ordered:
+        hours = one.instances * one.paid_hours
+        beaten = any(
+            other.instances <= one.instances
+            and other.elapsed_hours <= one.elapsed_hours + 1e-9
+            and other.p95_hours <= one.p95_hours + 1e-9
+            and other.instances * other.paid_hours <= hours + 1e-9
+            for other in kept
+        )
+        if not beaten:
+            kept.append(one)
+    return kept
+
+
+def kept_replicas(
+    candidates: Sequence[ReplicaCandidate], pools: Mapping[str, Pool], shared: frozenset[str]
+) -> tuple[ReplicaCandidate, ...]:
+    """In each shared pool, and among each provider's other pools, those that no other beats in cost and rate at once."""
+    groups: dict[object, list[ReplicaCandidate]] = defaultdict(list)
+    for candidate in candidates:
+        pool = pools[candidate.pool]
+        key: object = (
+            candidate.pool if candidate.pool in shared or candidate.place_usd else (pool.provider, pool.spot, pool.zone)
+        )
+        groups[key].append(candidate)
+    kept: list[ReplicaCandidate] = []
+    for key in sorted(groups, key=str):
+        kept += _pareto_replicas(groups[key], pools, by_price=not isinstance(key, str))
+    return tuple(sorted(kept, key=lambda c: (c.pool, c.option.gpus, c.requests_per_second)))
+
+
+def _pareto_replicas(
+    candidates: Sequence[ReplicaCandidate], pools: Mapping[str, Pool], *, by_price: bool
+) -> list[ReplicaCandidate]:
+    def cost(candidate: ReplicaCandidate) -> float:
+        price = pools[candidate.pool].rents[0].usd_per_instance_hour[0] if by_price else 1.0
+        return price * candidate.instances / candidate.per_instance
+
+    def whole(candidate: ReplicaCandidate) -> float:
+        price = pools[candidate.pool].rents[0].usd_per_instance_hour[0] if by_price else 1.0
+        return price * candidate.instances
+
+    ordered = sorted(candidates, key=lambda c: (cost(c), whole(c), -c.requests_per_second, c.pool))
+    kept: list[ReplicaCandidate] = []
+    for one in ordered:
+        beaten = any(
+            cost(other) <= cost(one)
+            and whole(other) <= whole(one)
+            and other.requests_per_second >= one.requests_per_second
+            and (by_price or other.option.gpus <= one.option.gpus)
+            for other in kept
+        )
+        if not beaten:
+            kept.append(one)
+    return kept
+
+
+def kept_fluids(
+    candidates: Sequence[FluidCandidate], pools: Mapping[str, Pool], shared: frozenset[str]
+) -> tuple[FluidCandidate, ...]:
+    """The best rate of each shared pool and unit size; elsewhere the cheapest work of each provider."""
+    best: dict[object, tuple[tuple[float, ...], FluidCandidate]] = {}
+    for candidate in candidates:
+        pool = pools[candidate.pool]
+        if candidate.pool in shared or candidate.place_usd:
+            key: object = (candidate.pool, candidate.instances)
+            rank: tuple[float, ...] = (-candidate.work_per_hour,)
+        else:
+            key = (pool.provider, pool.spot)
+            rank = tuple(p * candidate.instances / candidate.work_per_hour for p in pool.rents[0].usd_per_instance_hour)
+        if key not in best or rank < best[key][0]:
+            best[key] = (rank, candidate)
+    return tuple(sorted((c for _, c in best.values()), key=lambda c: (c.pool, c.instances)))
