@@ -11,6 +11,7 @@ from gpu_opt.throughput.availability import (
     enough_up_fraction,
     replica_availability_fraction,
     replicas_over_zones,
+    service_spares,
     spare_replicas,
     zones_needed,
 )
@@ -53,6 +54,13 @@ def test_machines_that_take_a_day_to_repair_need_more_spares_than_rented_ones() 
     mtti = 50677 / 8
     assert spare_replicas(100, availability_fraction=0.999, mtti_hours=mtti, repair_hours=1) == 1
     assert spare_replicas(100, availability_fraction=0.999, mtti_hours=mtti, repair_hours=24) == 3
+
+
+def test_owned_machines_and_the_failure_table_are_the_defaults_of_a_service() -> None:
+    # the same numbers as above, from 8 GPUs a replica
+    assert service_spares(100, availability_fraction=0.999, gpus_per_replica=8, owned=False) == 1
+    assert service_spares(100, availability_fraction=0.999, gpus_per_replica=8, owned=True) == 3
+    assert service_spares(100, availability_fraction=0.999, gpus_per_replica=8, owned=True, repair_hours=1.0) == 1
 
 
 def test_thousands_of_replicas_do_not_underflow() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from gpu_opt.errors import InputError, Problem
+from gpu_opt.throughput.goodput import mtti_hours
 
 RENTED_REPAIR_HOURS = 1.0  # a new instance is started and loaded; overridable per workload (`repair_hours`)
 OWNED_REPAIR_HOURS = 24.0  # a part or a machine is replaced by the next day; overridable likewise
@@ -39,6 +40,24 @@ def spare_replicas(n: int, *, availability_fraction: float, mtti_hours: float, r
         else:
             high = middle
     return high
+
+
+def service_spares(
+    n: int,
+    *,
+    availability_fraction: float,
+    gpus_per_replica: float,
+    owned: bool,
+    repair_hours: float | None = None,
+) -> int:
+    """I21: spares of `n` replicas of a size, by the failure table and the usual time to repair, or the one given."""
+    usual = OWNED_REPAIR_HOURS if owned else RENTED_REPAIR_HOURS
+    return spare_replicas(
+        n,
+        availability_fraction=availability_fraction,
+        mtti_hours=mtti_hours(gpus_per_replica),
+        repair_hours=usual if repair_hours is None else repair_hours,
+    )
 
 
 def enough_up_fraction(needed: int, spares: int, *, up_fraction: float) -> float:
