@@ -100,10 +100,8 @@ def confirm(fleet: Fleet, load: Load, *, requests_per_second: float, slo: Slo | 
         seed=load.seed,
     )
     measured = {key: result.latency_ms(*key) for key in dict.fromkeys((*REPORTED, *(slo.limit_ms if slo else ())))}
-    broken = (
-        *_overload(result, len(requests), load.trace is not None),
-        *_broken_limits(measured, slo, requests_per_second),
-    )
+    overload = _overload(result, len(requests), traced=load.trace is not None)
+    broken = (*overload, *_broken_limits(measured, slo, requests_per_second))
     return Confirmation(
         ok=not broken,
         requests_per_second=requests_per_second,
