@@ -1,12 +1,12 @@
 """Errors that reach a user: what is wrong, where, and what to do next.
 
-    GpuOptError                exit 1
-    ├── InputError             exit 2   one or more Problems in what the user wrote
-    ├── Infeasible             exit 3   no plan exists; carries the conflict and its repairs
-    ├── NoPlanInTime           exit 4   the solver found no plan within the time limit
-    ├── CheckFailed            exit 5   a plan or a gate does not hold
-    ├── PriceDataError         exit 6   price data missing, unusable or too old
-    └── ProviderError          exit 7   a provider has no usable rows at all, new or kept
+GpuOptError                exit 1
+├── InputError             exit 2   one or more Problems in what the user wrote
+├── Infeasible             exit 3   no plan exists; carries the conflict and its repairs
+├── NoPlanInTime           exit 4   the solver found no plan within the time limit
+├── CheckFailed            exit 5   a plan or a gate does not hold
+├── PriceDataError         exit 6   price data missing, unusable or too old
+└── ProviderError          exit 7   a provider has no usable rows at all, new or kept
 """
 
 from __future__ import annotations
