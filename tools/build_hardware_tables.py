@@ -36,7 +36,7 @@ LINK_DOMAIN_GPUS = {
     "Trainium1": 16,
     "Trainium2": 16,
     "Trainium3": 144,
-    "Inferentia1": 16,
+    "Inferentia1": 1,
     "Inferentia2": 12,
     "TPU-v4": 4096,
     "TPU-v5e": 256,
@@ -228,7 +228,9 @@ def shape(row: Row) -> dict[str, object]:
     """One instance type in the columns that ship."""
     origin = "derived" if row["network_type"] == "unknown" else "table"
     gpus = float(row["accel_count"])
-    domain = int(row["scaleup_domain_gpus"])
+    domain = (
+        1 if row["accelerator"] == "Inferentia1" else int(row["scaleup_domain_gpus"])
+    )  # its link has no published rate
     rate = re.search(r"(\d+)\s*GB/s", row["intra_node_link"])
     fabric, host = fabric_and_host_gbps(row)
     source, date = shape_source(row)

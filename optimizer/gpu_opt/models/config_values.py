@@ -18,6 +18,8 @@ class ConfigValues:
     Nested mappings share the list of problems; `finish()` raises them all at once.
     """
 
+    missing_remedy = "Add it, or give the sizes in the workload file."
+
     def __init__(
         self, values: Mapping[str, Any], file: str = "", prefix: str = "", problems: list[Problem] | None = None
     ) -> None:
@@ -64,7 +66,7 @@ class ConfigValues:
         if not self.has(*keys):
             if not default:
                 others = f" (or {', '.join(keys[1:])})" if keys[1:] else ""
-                self.wrong(keys[0], f"is missing{others}.", "Add it, or give the sizes in the workload file.")
+                self.wrong(keys[0], f"is missing{others}.", self.missing_remedy)
             return default or 1
         return self.integer(*keys, default=1, most=most)
 

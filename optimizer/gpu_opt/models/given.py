@@ -25,6 +25,10 @@ _AGREE_WITHIN_FRACTION = 0.15
 _MLP_PER_HIDDEN = 3.5  # gated MLPs of models with grouped queries; 8/3 with as many KV heads as heads
 
 
+class _Fields(ConfigValues):
+    missing_remedy = "Give it, or params_billion alone."
+
+
 def from_fields(fields: Mapping[str, Any]) -> ModelSpec:
     """The model of keys as in a workload file (`params_billion`, `layers`, `hidden` …); absent or None is not given.
 
@@ -32,7 +36,7 @@ def from_fields(fields: Mapping[str, Any]) -> ModelSpec:
     one, and `params_billion` decides the MLP where `ffn` is absent. InputError for unknown keys, wrong values and
     sizes that hold another number of parameters than `params_billion`.
     """
-    values = ConfigValues({key: value for key, value in fields.items() if value is not None})
+    values = _Fields({key: value for key, value in fields.items() if value is not None})
     for key in values.values:
         if key not in _KEYS:
             meant = nearest(key, _KEYS)
@@ -65,6 +69,7 @@ def _typical(values: ConfigValues, params: float, active: float, name: str) -> M
 def _shaped(values: ConfigValues, params: float, active: float, name: str) -> ModelSpec:
     layers = values.needed("layers", most=MOST_LAYERS)
     hidden = values.needed("hidden", most=1_000_000)
+    values.finish()
     spec = _skeleton(values, layers, hidden, name)
     values.finish()
     if not values.has("ffn"):
@@ -146,12 +151,18 @@ def _missing_ffn(values: ConfigValues, spec: ModelSpec, params: float) -> int:
 
 
 def _with_tables(values: ConfigValues, spec: ModelSpec, params: float) -> ModelSpec:
-    """Whether embedding and head are one table, and the MLP gated, where only the parameter count can tell."""
+    """KV heads, a table shared by embedding and head, a gated MLP: where nobody says, the parameter count tells."""
     if not params:
         return spec
+    grouped = [count for count in (KV_HEADS, 1) if spec.heads % count == 0 and not values.has("kv_heads")]
     tied = (spec.tied_embeddings,) if values.has("tied_embeddings") else (False, True)
     gated = (spec.gated_mlp,) if values.has("gated_mlp") or not values.has("ffn") else (True, False)
-    choices = [replace(spec, tied_embeddings=one, gated_mlp=other) for other in gated for one in tied]
+    choices = [
+        replace(spec, tied_embeddings=one, gated_mlp=other, kv_heads=kv_heads)
+        for kv_heads in dict.fromkeys((spec.kv_heads, *grouped))
+        for other in gated
+        for one in tied
+    ]
     return min(choices, key=lambda each: abs(count_parameters(each).total / (params * _BILLION) - 1))
 
 

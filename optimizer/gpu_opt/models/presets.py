@@ -28,6 +28,7 @@ _TUNED_AS = (
     "instruct", "it", "chat", "hf", "base", "pt", "thinking", "original", "text", "preview", "turbo", "sft", "dpo",
     "abliterated", "v1", "v1.0", "hf-instruct", "instruct-hf", "2507", "2407", "2409", "2411", "2501", "2503", "2506",
 )  # fmt: skip
+_TUNED_WITHIN = re.compile(r"-(?:instruct|chat|it|base|hf)(?=-)")  # Mistral-7B-Instruct-v0.3
 _MAKERS = ("meta-", "nvidia-", "google-", "microsoft-", "ibm-", "openai-", "unsloth-")
 
 
@@ -62,19 +63,29 @@ def find(name: str) -> ModelSpec | None:
     Case and separators don't matter; an organisation before a slash and tags of tuning (`-instruct`) are dropped.
     A tag of storage (`-FP8`, `-AWQ`) also sets `native_precision`.
     """
-    bare, precision = _bare(name), ""
-    table = _name_by_folded()
+    bare = _bare(name)
+    return _find(re.sub(r"(?<=\d)_(?=\d)", ".", bare)) or _find(bare)  # Llama-3_3-70B, but LLAMA_3_8B too
+
+
+def _find(bare: str) -> ModelSpec | None:
+    bare, precision = re.sub("_+", "-", bare), ""
     while bare:
-        for maker in ("", *_MAKERS):
-            found = table.get(folded(bare.removeprefix(maker)))
-            if found is not None:
-                spec = _load(found)
-                return replace(spec, native_precision=precision) if precision else spec
+        found = _known(bare) or _known(_TUNED_WITHIN.sub("", bare))
+        if found:
+            spec = _load(found)
+            return replace(spec, native_precision=precision) if precision else spec
         shorter, stored = _without_tag(bare)
         if shorter == bare:
             return None
         bare, precision = shorter, precision or stored
     return None
+
+
+def _known(bare: str) -> str:
+    """The preset's name for a spelling, with or without its maker before it; empty when no table has it."""
+    table = _name_by_folded()
+    spellings = (bare, *(bare.removeprefix(maker) for maker in _MAKERS if bare.startswith(maker)))
+    return next((table[folded(spelling)] for spelling in spellings if folded(spelling) in table), "")
 
 
 def published_params_billion(name: str) -> tuple[float, float | None]:
@@ -86,8 +97,7 @@ def published_params_billion(name: str) -> tuple[float, float | None]:
 
 def _bare(name: str) -> str:
     last = name.strip().rsplit("/", 1)[-1].casefold()
-    dotted = re.sub(r"(?<=\d)_(?=\d)", ".", last)
-    return re.sub(r"[ _]+", "-", dotted).strip("-")
+    return re.sub(" +", "-", last).strip("-_")
 
 
 def _without_tag(bare: str) -> tuple[str, str]:
