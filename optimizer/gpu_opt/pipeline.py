@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from gpu_opt.answer.alternatives import binding_limits, describe_runner_up, without_choice
 from gpu_opt.answer.assemble import Solved, Stamp, assemble, settle
 from gpu_opt.answer.document import to_json
-from gpu_opt.answer.infeasible import explain, workloads_without_candidates
+from gpu_opt.answer.infeasible import explain, later_deadlines, workloads_without_candidates
 from gpu_opt.candidates.build import Built, build_data
 from gpu_opt.candidates.sizing import Sizing
 from gpu_opt.domain.offer import Offer
 from gpu_opt.domain.plan import Plan, RunnerUp
 from gpu_opt.domain.question import Question
+from gpu_opt.domain.workload import TrainJob
 from gpu_opt.errors import GpuOptError, Infeasible, NoPlanInTime
 from gpu_opt.lp.build import Program, build
 from gpu_opt.lp.decision import Decision, decide
@@ -54,11 +55,12 @@ def plan(question: Question, offers: Iterable[Offer], options: PlanOptions) -> P
     Infeasible, NoPlanInTime and InputError as their names say; GpuOptError when the check of a plan fails, which is a
     defect of the tool: such a plan is never returned.
     """
+    offers = tuple(offers)
     options.progress("candidates")
     built = build_data(question, offers, _sizing(question, options))
     hopeless = workloads_without_candidates(built)
     if hopeless:
-        raise Infeasible(hopeless)
+        raise Infeasible(hopeless, _later_deadlines(question, offers, built, options))
     options.progress("solving")
     solved = solve_data(built, options)
     options.progress("alternatives")
@@ -69,6 +71,35 @@ def plan(question: Question, offers: Iterable[Offer], options: PlanOptions) -> P
     if problems:
         raise GpuOptError("the plan failed its own check and is not shown: " + "; ".join(problems[:3]))
     return replace(answer, verified=True)
+
+
+def _later_deadlines(
+    question: Question, offers: tuple[Offer, ...], built: Built, options: PlanOptions
+) -> list[tuple[str, float]]:
+    """The change of deadlines that makes a plan possible, with what that plan costs; none where it wouldn't help."""
+    factors = later_deadlines(built)
+    if not factors:
+        return []
+    moved, words = [], []
+    for workload in question.workloads:
+        factor = factors.get(workload.name)
+        if factor is None or not isinstance(workload, TrainJob):
+            moved.append(workload)
+            continue
+        start = max(workload.earliest_hours, workload.active_from_hours, 0.0)
+        hours = (min(workload.deadline_hours, question.horizon.hours) - start) * factor * (1.0 + 1e-9)
+        if start + hours > question.horizon.hours:
+            return []
+        moved.append(replace(workload, deadline_hours=start + hours))
+        words.append(f"raise the deadline of {workload.name} to {hours:,.1f} h after its start")
+    changed = replace(question, workloads=tuple(moved))
+    again = build_data(changed, offers, _sizing(changed, options))
+    if workloads_without_candidates(again):
+        return []
+    try:
+        return [(" and ".join(words), solve_data(again, options).total_usd)]
+    except GpuOptError:
+        return []
 
 
 def _sizing(question: Question, options: PlanOptions) -> Sizing:

@@ -25,6 +25,7 @@ from gpu_opt.lp.schedule import Placement
 from gpu_opt.units import HOURS_PER_YEAR
 
 MOST_REJECTED = 2000
+_CENT_USD = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +110,8 @@ def assemble(
     workloads = workload_plans(question, built, solved.usage, choices, solved.lines, shares)
     objective = solved.total_usd
     bound = min(solved.bound_usd, objective)
+    if objective - bound <= _CENT_USD * (len(solved.lines) + 1):  # each line is rounded to the cent
+        bound = objective
     gap = (objective - bound) / abs(objective) if objective else 0.0
     batches = [w.name for w in question.workloads if isinstance(w, BatchJob)]
     low, high = cost_range_usd(solved.lines, choices, objective)
@@ -181,9 +184,9 @@ def _straight_line_usd(data: LpData, decision: Decision, objective: float) -> fl
 
 def _fleet(data: LpData, decision: Decision, usage: Usage) -> tuple[FleetEntry, ...]:
     users: dict[tuple[str, int], set[str]] = defaultdict(set)
-    for (pool, period, workload), hours in usage.in_use.items():
+    for (pool, index, workload), hours in usage.in_use.items():
         if hours > 0.0:
-            users[pool, period].add(workload)
+            users[pool, index].add(workload)
     found = []
     places = (
         {s.id: s.pool for s in data.standing}

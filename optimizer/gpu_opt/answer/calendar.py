@@ -24,7 +24,7 @@ def moment(horizon: Horizon, at_hours: float) -> str:
 def scheduled_runs(
     data: LpData, grid: Grid, decision: Decision, placements: Iterable[Placement], batches: Iterable[str]
 ) -> tuple[ScheduledRun, ...]:
-    """Runs of training jobs as placed, then batch work: whole instances from each cell's start for as long as needed."""
+    """Runs of training jobs as placed, then batch work: whole instances from each cell's start on."""
     found = [_entry(data, p.workload, p.run, p.pool, p.instances, p.start_hours, p.end_hours) for p in placements]
     names = set(batches)
     numbers: dict[str, int] = defaultdict(int)

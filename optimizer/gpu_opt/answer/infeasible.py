@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from gpu_opt.candidates.build import Built
+from gpu_opt.domain.option import Rejection
 from gpu_opt.domain.workload import Service
 from gpu_opt.errors import Infeasible
 from gpu_opt.lp.build import Program
@@ -50,10 +51,10 @@ _ORDER = (
 def _nothing_runs(built: Built, name: str, key: str = "") -> str:
     members: tuple[Service, ...] = built.members.get(name, ())
     names = {name, *(m.name for m in members)}
-    reasons: dict[str, list[str]] = defaultdict(list)
+    reasons: dict[str, list[Rejection]] = defaultdict(list)
     for rejection in built.rejections:
         if rejection.workload in names:
-            reasons[rejection.code].append(rejection.reason)
+            reasons[rejection.code].append(rejection)
     what = f"{name}{f' ({key})' if key else ''}: nothing on offer can run it"
     for code in _ORDER:
         if reasons[code]:
@@ -61,9 +62,19 @@ def _nothing_runs(built: Built, name: str, key: str = "") -> str:
     return f"{what}: no offer is in the scope and markets."
 
 
-def _closest(reasons: list[str]) -> str:
-    """The shortest of the longest-standing reasons reads best; the first in order is stable."""
-    return sorted(set(reasons), key=lambda text: (len(text), text))[0]
+def _closest(rejections: list[Rejection]) -> str:
+    """The reason that misses by least; where nobody measured by how much, the shortest sentence."""
+    return min(rejections, key=lambda r: (r.shortfall_ratio or float("inf"), len(r.reason), r.reason)).reason
+
+
+def later_deadlines(built: Built) -> dict[str, float]:
+    """For each job that only its deadline keeps from running: the factor by which its window must grow."""
+    factors: dict[str, float] = {}
+    for name, candidates in built.data.run_candidates.items():
+        missed = [r for r in built.rejections if r.workload == name and r.code == "deadline" and r.shortfall_ratio]
+        if not candidates and missed:
+            factors[name] = min(r.shortfall_ratio for r in missed if r.shortfall_ratio)
+    return factors
 
 
 def explain(program: Program, *, time_limit_seconds: float) -> Infeasible:

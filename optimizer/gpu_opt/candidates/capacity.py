@@ -298,8 +298,8 @@ def _add_owned(question: Question, capacity: Capacity, owned: Owned) -> None:
     ends = bought + machine.life_years * HOURS_PER_YEAR
     if ends <= 0.0:
         capacity.warnings.append(
-            f"{owned.name}: bought {owned.purchased}, its life of {machine.life_years:g} years ended before the horizon;"
-            " set life_years to keep it in the plan"
+            f"{owned.name}: bought {owned.purchased}, its life of {machine.life_years:g} years ended before the"
+            " horizon; set life_years to keep it in the plan"
         )
         return
     annuity = FixedLine(label="annuity", usd_per_instance_hour=machine.annuity_usd_per_hour)

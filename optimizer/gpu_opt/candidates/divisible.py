@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from gpu_opt.candidates.capacity import Capacity
 from gpu_opt.candidates.match import workload_admits
 from gpu_opt.candidates.places import place_usd
-from gpu_opt.candidates.serving import replica_packing
+from gpu_opt.candidates.serving import joins_instances, replica_packing
 from gpu_opt.candidates.sizing import Sizing
 from gpu_opt.costs.power import Phase
 from gpu_opt.costs.spot import interruptions_per_instance_hour
@@ -92,6 +92,8 @@ def batch_candidates(
         shape = capacity.shapes[key]
         for option in sizing.replicas(job, shape):
             per_instance, instances = replica_packing(pool, option)
+            if instances > 1 and not joins_instances(shape):
+                continue
             rate = option.requests_per_second * per_instance * SECONDS_PER_HOUR * _uptime(pool, instances)
             candidates.append(
                 FluidCandidate(

@@ -64,12 +64,12 @@ def kept_runs(
     candidates: Sequence[RunCandidate], pools: Mapping[str, Pool], shared: frozenset[str]
 ) -> tuple[RunCandidate, ...]:
     """In shared pools those that no gang of the pool beats in size, time and cost at once; elsewhere, where only money
-    decides, the cheapest of each provider."""
+    decides, the cheapest of each provider and GPU."""
     by_pool: dict[str, list[RunCandidate]] = defaultdict(list)
     for candidate in candidates:
         by_pool[candidate.pool].append(candidate)
     kept: list[RunCandidate] = []
-    cheapest: dict[tuple[str, bool], tuple[tuple[float, ...], RunCandidate]] = {}
+    cheapest: dict[tuple[str, str, bool], tuple[tuple[float, ...], RunCandidate]] = {}
     for key in sorted(by_pool):
         if key in shared:
             kept += _pareto_runs(by_pool[key])
@@ -77,7 +77,7 @@ def kept_runs(
         for candidate in by_pool[key]:
             hours = candidate.paid_hours * candidate.instances
             cost = tuple(p * hours + candidate.place_usd for p in pools[key].rents[0].usd_per_instance_hour)
-            group = (pools[key].provider, pools[key].spot)
+            group = (pools[key].provider, pools[key].gpu, pools[key].spot)
             rank = (*cost, candidate.elapsed_hours)
             if group not in cheapest or rank < cheapest[group][0]:
                 cheapest[group] = (rank, candidate)
@@ -105,12 +105,14 @@ def _pareto_runs(candidates: Iterable[RunCandidate]) -> list[RunCandidate]:
 def kept_replicas(
     candidates: Sequence[ReplicaCandidate], pools: Mapping[str, Pool], shared: frozenset[str]
 ) -> tuple[ReplicaCandidate, ...]:
-    """In each shared pool, and among each provider's other pools, those that no other beats in cost and rate at once."""
+    """In each shared pool, and among each provider's other pools, those that none beats in cost and rate at once."""
     groups: dict[object, list[ReplicaCandidate]] = defaultdict(list)
     for candidate in candidates:
         pool = pools[candidate.pool]
         key: object = (
-            candidate.pool if candidate.pool in shared or candidate.place_usd else (pool.provider, pool.spot, pool.zone)
+            candidate.pool
+            if candidate.pool in shared or candidate.place_usd
+            else (pool.provider, pool.gpu, pool.spot, pool.zone)
         )
         groups[key].append(candidate)
     kept: list[ReplicaCandidate] = []
@@ -148,7 +150,7 @@ def _pareto_replicas(
 def kept_fluids(
     candidates: Sequence[FluidCandidate], pools: Mapping[str, Pool], shared: frozenset[str]
 ) -> tuple[FluidCandidate, ...]:
-    """The best rate of each shared pool and unit size; elsewhere the cheapest work of each provider."""
+    """The best rate of each shared pool and unit size; elsewhere the cheapest work of each provider and GPU."""
     best: dict[object, tuple[tuple[float, ...], FluidCandidate]] = {}
     for candidate in candidates:
         pool = pools[candidate.pool]
@@ -156,7 +158,7 @@ def kept_fluids(
             key: object = (candidate.pool, candidate.instances)
             rank: tuple[float, ...] = (-candidate.work_per_hour,)
         else:
-            key = (pool.provider, pool.spot)
+            key = (pool.provider, pool.gpu, pool.spot)
             rank = tuple(p * candidate.instances / candidate.work_per_hour for p in pool.rents[0].usd_per_instance_hour)
         if key not in best or rank < best[key][0]:
             best[key] = (rank, candidate)

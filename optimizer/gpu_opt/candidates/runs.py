@@ -111,7 +111,8 @@ def _candidate(
     if slowest > window_hours + 1e-9:
         p95 = " at P95" if pool.spot else ""
         reason = f"{gang}: takes {slowest:,.1f} h{p95}, the window has {window_hours:,.1f} h"
-        return Rejection(workload=job.name, subject=pool.id, code="deadline", reason=reason)
+        ratio = slowest / window_hours if window_hours > 0.0 else None
+        return Rejection(workload=job.name, subject=pool.id, code="deadline", reason=reason, shortfall_ratio=ratio)
     return RunCandidate(
         workload=job.name,
         pool=pool.id,

@@ -9,6 +9,7 @@ from gpu_opt.candidates.match import workload_admits
 from gpu_opt.candidates.places import place_usd
 from gpu_opt.candidates.sizing import Sizing
 from gpu_opt.costs.power import Phase
+from gpu_opt.domain.hardware import Shape
 from gpu_opt.domain.option import Rejection, ReplicaOption
 from gpu_opt.domain.program import BlockLoad, Pool, ReplicaCandidate, ServiceDemand
 from gpu_opt.domain.question import Horizon, Question
@@ -17,6 +18,7 @@ from gpu_opt.lp.data import ceiling
 from gpu_opt.throughput.availability import spare_replicas
 from gpu_opt.throughput.goodput import mtti_hours
 
+LEAST_REPLICA_NETWORK_GBPS = 100.0  # engines' guides ask for 100 Gb/s and more between nodes of one replica
 REPAIR_HOURS = {"rented": 1.0, "owned": 24.0}  # contract, section 7.5
 
 
@@ -94,6 +96,9 @@ def replica_candidates(
         shape = capacity.shapes[key]
         for option in sizing.replicas(service, shape):
             per_instance, instances = replica_packing(pool, option)
+            if instances > 1 and not joins_instances(shape):
+                rejections.append(_too_thin(service.name, shape, instances))
+                continue
             candidates.append(
                 ReplicaCandidate(
                     workload=service.name,
@@ -108,6 +113,17 @@ def replica_candidates(
             )
         rejections += list(sizing.rejections.get((service.name, shape.name), ()))
     return candidates, rejections
+
+
+def joins_instances(shape: Shape) -> bool:
+    """Whether one replica may span instances of a shape: only over a network that is known and fast."""
+    return shape.network_gbps is not None and shape.network_gbps >= LEAST_REPLICA_NETWORK_GBPS
+
+
+def _too_thin(workload: str, shape: Shape, instances: int) -> Rejection:
+    network = "an unknown network" if shape.network_gbps is None else f"{shape.network_gbps:g} Gb/s"
+    reason = f"a replica over {instances} × {shape.name} needs {LEAST_REPLICA_NETWORK_GBPS:g} Gb/s between them; it has {network}"
+    return Rejection(workload=workload, subject=shape.name, code="network", reason=reason)
 
 
 def replica_packing(pool: Pool, option: ReplicaOption) -> tuple[int, int]:

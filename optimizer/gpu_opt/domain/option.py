@@ -91,9 +91,11 @@ class ReplicaOption:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejection:
     """Why a workload can't run on a shape or an offer. `code` groups (`memory`, `precision`, `latency`, `allow-list`,
-    `residency`, `network`, `deadline`, `purchasable`, …); `reason` is a sentence with its numbers."""
+    `residency`, `network`, `deadline`, `purchasable`, …); `reason` is a sentence with its numbers;
+    `shortfall_ratio` is need over limit where both are known, so that the closest can be told."""
 
     workload: str
     subject: str
     code: str
     reason: str
+    shortfall_ratio: float | None = None

@@ -18,9 +18,12 @@ Hours = dict[tuple[str, int, str], float]
 
 @dataclass(slots=True, kw_only=True)
 class Usage:
-    """Instance-hours. `alive` by (source, period, ""), `used` by (source, period, workload), where a source is a
-    standing group, a term or a purchase; `rented` by (pool, rent, period, workload); `planned` USD-hours of savings
-    plans by (term, period, workload), `plan_hours` their instance-hours by pool; `busy` by (pool, phase, period, workload); `peak` instances in use, and `rented_peak` of them rented, by (pool, period).
+    """Instance-hours. A source is a standing group, a term or a purchase.
+
+    `alive` by (source, period, ""), `used` by (source, period, workload); `rented` by (pool, rent, period, workload);
+    `planned` USD-hours of savings plans by (term, period, workload), `plan_hours` their instance-hours by pool;
+    `busy` by (pool, phase, period, workload); `in_use` by (pool, period, workload); `peak` instances in use, and
+    `rented_peak` of them rented, by (pool, period).
     """
 
     alive: Hours = field(default_factory=lambda: defaultdict(float))

@@ -191,11 +191,11 @@ def _services_used(data: LpData, decision: Decision, room: Room) -> None:
     for (d, c, b), count in decision.hosts.items():
         candidate = data.replica_candidates[data.services[d].workload][c]
         by_block[d, b, candidate.pool] += count * (candidate.instances if candidate.per_instance == 1 else 1)
-    for (d, _, pool), count in by_block.items():
-        peaks[d, pool] = max(peaks[d, pool], count)
-    for (d, pool), count in sorted(peaks.items()):
+    for (d, _, pool), in_block in by_block.items():
+        peaks[d, pool] = max(peaks[d, pool], in_block)
+    for (d, pool), peak in sorted(peaks.items()):
         demand = data.services[d]
-        room.used[pool].append(Span(start_hours=demand.from_hours, end_hours=demand.to_hours, count=count))
+        room.used[pool].append(Span(start_hours=demand.from_hours, end_hours=demand.to_hours, count=peak))
 
 
 def _starts_of(room: Room, demand: RunDemand, candidate: RunCandidate, count: int, coupled: bool) -> list[float]:

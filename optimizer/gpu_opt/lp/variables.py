@@ -28,10 +28,11 @@ class CostTerm:
 class RunVars:
     """Variables by what they decide. Keys are indices of demands (d), candidates (c), starts (k), cells and blocks (b).
 
-    `once` 1 when run d takes candidate c at start k · `many` recurring runs of d on c · `lanes` their gang-hours in a
-    cell · `fluid` unit-hours of divisible work · `replicas`, `hosts` replicas and the instances that hold them ·
-    `rent` rented instance-hours · `plan` instance-hours under a savings plan · `units` commitments started ·
-    `bought` systems delivered · `uses` instance-hours by pool and cell · `job_uses` those of jobs, by workload · `left` (source, hours that later periods take over) · `named` the few others.
+    `once` is 1 when run d takes candidate c at start k; `many` counts recurring runs of d on c, `lanes` are their
+    gang-hours in a cell; `fluid` unit-hours of divisible work; `replicas` and the `hosts` that hold them; `rent` rented
+    instance-hours, `plan` those under a savings plan; `units` commitments started, `bought` systems delivered.
+    `uses` are instance-hours by pool and cell, `job_uses` those of jobs by workload; `left` (source, hours that later
+    periods take over); `named` the few variables that are read by name.
     """
 
     model: Model = field(default_factory=Model)

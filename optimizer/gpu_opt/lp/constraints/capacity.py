@@ -10,7 +10,7 @@ from gpu_opt.lp.variables import Expression, RunVars
 
 
 def alive_in(run: RunVars, data: LpData, pool: str, cell: Cell) -> tuple[Expression, float]:
-    """Instances that stand in a cell, paid for whether used or not: terms and purchases as variables, the rest fixed."""
+    """Instances that stand in a cell, paid for used or not: terms and purchases as variables, the rest fixed."""
     middle = (cell.start_hours + cell.end_hours) / 2
     terms: Expression = defaultdict(float)
     for term in data.terms:
