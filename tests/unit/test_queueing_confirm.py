@@ -39,7 +39,7 @@ class PromptsAreFree(Machine):
 
 
 LENGTHS = {"input_tokens": TokenLength(mean_tokens=300), "output_tokens": TokenLength(mean_tokens=60)}
-LOAD = Load(**LENGTHS, requests=4000)
+LOAD = Load(**LENGTHS, requests=2000)
 SLO = Slo(limit_ms={("ttft", "p95"): 200.0, ("tpot", "p95"): 30.0})
 
 

@@ -12,7 +12,7 @@ from gpu_opt.hardware.accelerators import load_accelerators
 from gpu_opt.hardware.shapes import shape_table
 from gpu_opt.models.presets import preset
 from gpu_opt.throughput.queueing.arrivals import sample_requests
-from gpu_opt.throughput.queueing.design import confirm_option, fleet_of, load_of_service
+from gpu_opt.throughput.queueing.design import confirm_option, confirmed_option, fleet_of, load_of_service
 from gpu_opt.throughput.queueing.trace import Trace
 from gpu_opt.throughput.serving.options import service_options
 
@@ -53,6 +53,27 @@ def test_simulated_and_planned_batch_and_token_time_agree() -> None:
     assert verdict.mean_running == pytest.approx(option.concurrency, rel=0.15)
     assert verdict.measured_ms["tpot", "mean"] == pytest.approx(option.latency.value_ms["tpot", "mean"], rel=0.15)
     assert verdict.measured_ms["e2e", "p50"] == pytest.approx(option.latency.value_ms["e2e", "p50"], rel=0.15)
+
+
+def test_an_option_is_confirmed_or_its_rate_is_lowered_until_it_holds() -> None:
+    option = planned()
+    eager = dataclasses.replace(option, requests_per_second=3.0 * option.requests_per_second)
+    lowered = confirmed_option(SERVICE, SHAPE, GPU, eager, requests=3000)
+    assert lowered is not None
+    assert 0.5 * option.requests_per_second < lowered.requests_per_second < 1.3 * option.requests_per_second
+    assert lowered.latency.value_ms["ttft", "p95"] <= 800.0
+    assert lowered.latency.value_ms["tpot", "p95"] <= 50.0
+    assert lowered.notes[-1].startswith("rate lowered from")
+    modest = dataclasses.replace(option, requests_per_second=0.5 * option.requests_per_second)
+    kept = confirmed_option(SERVICE, SHAPE, GPU, modest, requests=3000)
+    assert kept is not None
+    assert kept.requests_per_second == modest.requests_per_second
+    assert kept.notes[-1] == "confirmed by simulation"
+
+
+def test_targets_below_an_idle_replica_confirm_nothing() -> None:
+    strict = dataclasses.replace(SERVICE, slo=Slo(limit_ms={("ttft", "p50"): 1.0}))
+    assert confirmed_option(strict, SHAPE, GPU, planned()) is None
 
 
 def test_speculation_round_robin_and_prefix_cache_reach_the_simulation() -> None:
@@ -96,6 +117,7 @@ def test_what_has_no_step_model_is_not_simulated() -> None:
         (dataclasses.replace(SERVICE, precision="unheard-of"), option),
     ):
         assert confirm_option(service, SHAPE, GPU, chosen, replicas=1, requests_per_second=1.0) is None
+        assert confirmed_option(service, SHAPE, GPU, chosen) == chosen
 
 
 def test_a_layout_that_does_not_fit_is_not_simulated() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,9 @@ REPORTED = tuple(
 _MAX_SIMULATED_REPLICAS = 4
 _BACKLOG_FRACTION = 0.02
 _SAMPLED_TAIL_FRACTION = 0.02  # sampled lengths beyond their P95 are an assumption; an engine refuses the longest
-_BISECTIONS = 12
+_BISECTIONS = 9
+_IDLE_REQUESTS = 1000
+DEFAULT_REQUESTS = 10_000  # a hundred of them above P99
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +36,7 @@ class Load:
     mix: tuple[RequestClass, ...] = ()
     interarrival_cv: float = 1.0
     trace: Trace | None = None
-    requests: int = 20_000
+    requests: int = DEFAULT_REQUESTS
     seed: int = 0
 
     def at(self, requests_per_second: float, *, times: float = 1.0) -> Requests:
@@ -119,8 +122,11 @@ def confirm(fleet: Fleet, load: Load, *, requests_per_second: float, slo: Slo | 
 def highest_rate(
     fleet: Fleet, load: Load, *, slo: Slo | None, at_most_requests_per_second: float
 ) -> tuple[float, Confirmation | None]:
-    """The highest rate up to a bound that `confirm` accepts, to 1/4096 of the bound; (0, None) if none does."""
+    """The highest rate up to a bound that `confirm` accepts, to 1/512 of the bound; (0, None) if none does."""
     low, high = 0.0, at_most_requests_per_second
+    idle = dataclasses.replace(load, requests=min(_IDLE_REQUESTS, load.requests))
+    if not confirm(fleet, idle, requests_per_second=high / 2**_BISECTIONS, slo=slo).ok:
+        return 0.0, None
     best = confirm(fleet, load, requests_per_second=high, slo=slo)
     if best.ok:
         return high, best

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
 
 from gpu_opt.domain.hardware import Accelerator, Shape
-from gpu_opt.domain.option import ReplicaOption
+from gpu_opt.domain.option import Latency, ReplicaOption
 from gpu_opt.domain.workload import CustomUnit, Parallelism, Service
-from gpu_opt.throughput.queueing.confirm import Confirmation, Fleet, Load, confirm
+from gpu_opt.throughput.queueing.confirm import DEFAULT_REQUESTS, Confirmation, Fleet, Load, confirm, highest_rate
 from gpu_opt.throughput.queueing.step_table import Floats
 from gpu_opt.throughput.queueing.trace import Trace
 from gpu_opt.throughput.serving.constants import Constants, load_constants
@@ -106,13 +107,14 @@ def fleet_of(
     )
 
 
-def load_of_service(service: Service, trace: Trace | None = None) -> Load:
+def load_of_service(service: Service, trace: Trace | None = None, requests: int = DEFAULT_REQUESTS) -> Load:
     """What a service is asked: its lengths and mix, or the busiest part of its trace."""
     return Load(
         input_tokens=service.input_tokens,
         output_tokens=service.output_tokens,
         mix=service.request_mix,
         trace=trace,
+        requests=requests,
     )
 
 
@@ -125,6 +127,7 @@ def confirm_option(
     replicas: int,
     requests_per_second: float,
     trace: Trace | None = None,
+    requests: int = DEFAULT_REQUESTS,
     memory_reserve_fraction: float | None = None,
     calibration: Constants | None = None,
 ) -> Confirmation | None:
@@ -140,5 +143,48 @@ def confirm_option(
     )
     if fleet is None:
         return None
-    load = load_of_service(service, trace)
+    load = load_of_service(service, trace, requests)
     return confirm(fleet, load, requests_per_second=requests_per_second, slo=service.slo)
+
+
+def confirmed_option(
+    service: Service,
+    shape: Shape,
+    accelerator: Accelerator,
+    option: ReplicaOption,
+    *,
+    trace: Trace | None = None,
+    requests: int = DEFAULT_REQUESTS,
+    memory_reserve_fraction: float | None = None,
+    calibration: Constants | None = None,
+) -> ReplicaOption | None:
+    """The option at the highest rate, at most its own, that the simulation of one replica confirms, with its latencies.
+
+    An option that can't be simulated comes back as it is; None where no rate holds the targets.
+    """
+    fleet = fleet_of(
+        service,
+        shape,
+        accelerator,
+        option,
+        replicas=1,
+        memory_reserve_fraction=memory_reserve_fraction,
+        calibration=calibration,
+    )
+    if fleet is None:
+        return option
+    planned = option.requests_per_second
+    load = load_of_service(service, trace, requests)
+    rate, verdict = highest_rate(fleet, load, slo=service.slo, at_most_requests_per_second=planned)
+    if verdict is None:
+        return None
+    note = "confirmed by simulation"
+    if rate < planned:
+        note = f"rate lowered from {planned:.4g} to {rate:.4g} requests/s by simulation"
+    return dataclasses.replace(
+        option,
+        requests_per_second=rate,
+        concurrency=verdict.mean_running,
+        latency=Latency(value_ms=dict(verdict.measured_ms)),
+        notes=(*option.notes, note),
+    )
