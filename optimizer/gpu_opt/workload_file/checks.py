@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpu_opt.errors import InputError, Problem
-from gpu_opt.workload_file.yaml_lines import KeyPath, quoted
+from gpu_opt.workload_file.yaml_lines import Key, KeyPath, quoted
 
 if TYPE_CHECKING:
     from gpu_opt.workload_file.reader import WorkloadFile
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 SHARE_TOLERANCE = 1e-6
 
 
-def cross_checks(file: WorkloadFile, positions: Sequence[int]) -> Iterator[Problem]:
-    """Problems between keys. `positions[i]` is the index in the file of the i-th workload that was read."""
+def cross_checks(file: WorkloadFile, positions: Sequence[int], failed: Collection[Key]) -> Iterator[Problem]:
+    """Problems between keys. `positions[i]` is the index in the file of the i-th workload that was read; what the
+    sections in `failed` would say is unknown."""
     yield from _horizon(file)
-    yield from _estate(file)
+    yield from _estate(file, sites_known="onprem" not in failed)
     yield from _limits(file)
     paths = [("workloads", position) for position in positions]
     yield from _unique(file, ((path, entry.name) for path, entry in zip(paths, file.workloads, strict=True)))
@@ -29,7 +30,7 @@ def cross_checks(file: WorkloadFile, positions: Sequence[int]) -> Iterator[Probl
         elif entry.kind == "batch":
             yield from _batch(file, path, entry)
         elif entry.kind == "serve":
-            yield from _serve(file, path, entry)
+            yield from _serve(file, path, entry, blocks_known="horizon" not in failed)
         elif entry.kind == "gpu_hours":
             yield from _gpu_hours(file, path, entry)
     yield from _pools(file, paths)
@@ -64,7 +65,7 @@ def _horizon(file: WorkloadFile) -> Iterator[Problem]:
         yield file.problem(("horizon", "periods"), f"{file.horizon.periods} periods are too many.", "Plan up to 240.")
 
 
-def _estate(file: WorkloadFile) -> Iterator[Problem]:
+def _estate(file: WorkloadFile, *, sites_known: bool) -> Iterator[Problem]:
     sites = file.onprem.sites if file.onprem else ()
     names = {site.name for site in sites}
     yield from _unique(file, ((("onprem", "sites", index), site.name) for index, site in enumerate(sites)))
@@ -89,7 +90,7 @@ def _estate(file: WorkloadFile) -> Iterator[Problem]:
     if file.onprem:
         machines += [(("onprem", "purchasable", index), e) for index, e in enumerate(file.onprem.purchasable)]
     for path, machine in machines:
-        yield from _machine(file, path, machine, names)
+        yield from _machine(file, path, machine, names if sites_known else {*names, machine.site})
 
 
 def _machine(file: WorkloadFile, path: KeyPath, machine: Any, sites: set[str]) -> Iterator[Problem]:
@@ -177,7 +178,7 @@ def _batch(file: WorkloadFile, path: KeyPath, entry: Any) -> Iterator[Problem]:
     yield from _lengths(file, path, entry)
 
 
-def _serve(file: WorkloadFile, path: KeyPath, entry: Any) -> Iterator[Problem]:
+def _serve(file: WorkloadFile, path: KeyPath, entry: Any, *, blocks_known: bool) -> Iterator[Problem]:
     if entry.traffic.trace is None and not entry.request_mix:
         yield from _lengths(file, path, entry)
     for key in ("input_tokens", "output_tokens"):
@@ -189,7 +190,7 @@ def _serve(file: WorkloadFile, path: KeyPath, entry: Any) -> Iterator[Problem]:
         yield from _sums_to_one(file, (*path, "request_mix"), shares, "share")
         if entry.traffic.trace:
             yield file.problem((*path, "request_mix"), "`traffic.trace` says the lengths.", "Remove one of the two.")
-    if entry.traffic.blocks is not None:
+    if entry.traffic.blocks is not None and blocks_known:
         yield from _blocks(file, (*path, "traffic", "blocks"), entry.traffic.blocks)
 
 

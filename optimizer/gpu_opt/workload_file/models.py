@@ -22,17 +22,12 @@ def resolve_model(file: WorkloadFile, path: KeyPath, keys: Any) -> ModelSpec | C
         if keys.preset is not None:
             return _preset(keys.preset)
         if keys.config is not None:
-            from gpu_opt.models.config import read_config
+            from gpu_opt.models.config import from_config_file
 
-            return read_config(file.path_of(keys.config))
-        sizes = keys.model_dump(exclude_none=True)
-        if set(sizes) <= {"params_billion", "active_params_billion", "name"}:
-            from gpu_opt.models.assumed import assumed
+            return from_config_file(file.path_of(keys.config))
+        from gpu_opt.models.given import from_fields
 
-            return assumed(**sizes)
-        from gpu_opt.models.given import given
-
-        return given(sizes)
+        return from_fields(keys.model_dump(exclude_none=True))
     except Wrong as error:
         raise InputError(file.problem(path, error.what, error.remedy)) from None
     except InputError as error:

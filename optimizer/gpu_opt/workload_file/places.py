@@ -37,10 +37,15 @@ class Places:
         """A provider as prices spell it."""
         return self.canonical.get(name.casefold(), name)
 
-    def provider_of(self, path: KeyPath, region: str) -> str:
-        """The one provider that has a region."""
+    def provider_of(self, path: KeyPath, region: str, instance_type: str) -> str:
+        """The one provider that has a region and an instance type."""
         owners = sorted(name for name, regions in self.priced.items() if region in regions)
         owners = owners or sorted(name for name, regions in region_table().items() if region in regions)
+        if len(owners) > 1:
+            from gpu_opt.hardware.shapes import shape_table
+
+            having = {provider for provider, name, _ in shape_table() if name.casefold() == instance_type.casefold()}
+            owners = [owner for owner in owners if owner in having] or owners
         if len(owners) == 1:
             return owners[0]
         what = f"several providers have a region {quoted(region)}." if owners else f"nobody has {quoted(region)}."

@@ -27,12 +27,25 @@ class Source:
 
     def problem(self, path: KeyPath, what: str, remedy: str = "") -> Problem:
         """A problem at a path, with its line where it has one."""
+        path = self._written(path)
         for length in range(len(path), 0, -1):
             option = self.overridden.get(path[:length])
             if option is not None:
                 return Problem(file=option, path=plain(path), what=what, remedy=remedy)
         line = self.document.line_of(path)
         return Problem(file=self.shown, line=line, path=plain(path), what=what, remedy=remedy)
+
+    def _written(self, path: KeyPath) -> KeyPath:
+        """The path without the step that a shorthand left out: `deadline` where `deadline: 2w` stands for `by`."""
+        here: Any = self.document.data
+        for index, part in enumerate(path):
+            if isinstance(here, str | bool | int | float):
+                return path[:index]
+            try:
+                here = here[part]
+            except (KeyError, IndexError, TypeError):
+                break
+        return path
 
 
 def in_words(error: ValidationError, model: type[Section], base: KeyPath, source: Source) -> list[Problem]:
@@ -44,12 +57,7 @@ def in_words(error: ValidationError, model: type[Section], base: KeyPath, source
 def _one(detail: dict[str, Any], model: type[Section], base: KeyPath, source: Source) -> Problem:
     path: KeyPath = tuple(part for part in detail["loc"] if part != "[key]")
     what, remedy = _words(detail, model, path)
-    if path and isinstance(path[-1], str) and path[-1] in _UNION_BRANCHES:
-        path = path[:-1]
     return source.problem((*base, *path), what, remedy)
-
-
-_UNION_BRANCHES = ("Decline",)
 
 
 def _words(detail: dict[str, Any], model: type[Section], path: KeyPath) -> tuple[str, str]:

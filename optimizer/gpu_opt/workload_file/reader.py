@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
 from gpu_opt.errors import InputError, Problem
 from gpu_opt.workload_file.overrides import apply_overrides
-from gpu_opt.workload_file.problems import Source, in_words, not_among, unknown_key
-from gpu_opt.workload_file.registry import KINDS, LISTS, MAPPINGS, NOT_YET, SECTIONS, TOP_KEYS, section_class
+from gpu_opt.workload_file.problems import Source, not_among
+from gpu_opt.workload_file.registry import KINDS, LISTS, MAPPINGS, NOT_YET, SECTIONS, TOP_KEYS
+from gpu_opt.workload_file.section_reader import SectionReader, in_order
 from gpu_opt.workload_file.sections import DefaultsSection, HorizonSection, LimitsSection, PricesSection, ScopeSection
-from gpu_opt.workload_file.yaml_lines import Data, Document, KeyPath, quoted, read_yaml
+from gpu_opt.workload_file.yaml_lines import Data, Document, KeyPath, read_yaml
 
 if TYPE_CHECKING:
     from gpu_opt.workload_file.estate import (
@@ -71,23 +70,33 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> WorkloadFile:
     return from_document(document, str(path), path.parent, overrides, raw)
 
 
-def from_data(data: Data, *, shown: str = "", base_dir: Path | None = None) -> WorkloadFile:
-    """Plain data (as YAML would give it) in place of a file: what the command line's options make."""
+def from_data(
+    data: Data, *, base_dir: Path | None = None, options: Mapping[KeyPath, str] | None = None, shown: str = ""
+) -> WorkloadFile:
+    """Plain data (as YAML would give it) in place of a file. `options` names the command line's option that set a
+    path, for problems there."""
     import json
 
     document = Document(data=data, lines={})
     raw = json.dumps(data, sort_keys=True).encode()
-    return from_document(document, shown, base_dir or Path(), (), raw)
+    return from_document(document, shown, base_dir or Path(), (), raw, options)
 
 
-def from_document(document: Document, shown: str, base_dir: Path, overrides: Sequence[str], raw: bytes) -> WorkloadFile:
+def from_document(
+    document: Document,
+    shown: str,
+    base_dir: Path,
+    overrides: Sequence[str],
+    raw: bytes,
+    options: Mapping[KeyPath, str] | None = None,
+) -> WorkloadFile:
     """The checked file of a document."""
     data = document.data
     if not isinstance(data, dict):
         what = "it is empty." if data is None else "it holds no keys."
         remedy = "Write `version: 1` and `workloads:`; `gpu-opt init` makes a starter."
         raise InputError(Problem(file=shown, line=1, what=what, remedy=remedy))
-    overridden = apply_overrides(data, overrides)
+    overridden = {**(options or {}), **apply_overrides(data, overrides)}
     source = Source(shown=shown, document=document, overridden=overridden)
     reader = _Reader(source)
     parts = reader.read(data)
@@ -96,51 +105,36 @@ def from_document(document: Document, shown: str, base_dir: Path, overrides: Seq
     file = WorkloadFile(source=source, base_dir=base_dir, sha256=digest.hexdigest(), **known)
     from gpu_opt.workload_file.checks import cross_checks
 
-    problems = [*reader.problems, *cross_checks(file, reader.positions)]
+    problems = [*reader.problems, *cross_checks(file, reader.positions, reader.failed)]
     if problems:
         raise InputError(in_order(problems))
     return file
 
 
-def in_order(problems: Sequence[Problem]) -> list[Problem]:
-    """Problems by line, each once."""
-    return sorted(dict.fromkeys(problems), key=lambda problem: problem.line)
-
-
-class _Reader:
-    """Reads sections one by one, so that a wrong one hides no other. `positions` are the valid workloads' indices."""
+class _Reader(SectionReader):
+    """Reads the sections of a workload file. `positions` are the indices of the workloads that could be read."""
 
     def __init__(self, source: Source) -> None:
-        self.source = source
-        self.problems: list[Problem] = []
+        super().__init__(source)
         self.positions: list[int] = []
 
     def read(self, data: dict[str, Data]) -> dict[str, Any]:
-        self._version(data)
+        self.version(data)
         self._refuse_not_yet(data)
         parts: dict[str, Any] = {}
         for key, value in data.items():
             if key in SECTIONS:
-                found = self._section(SECTIONS[key], value, (key,)) if value is not None else None
+                found = self.section(SECTIONS[key], value, (key,)) if value is not None else None
                 if found is not None:
                     parts[key] = found
             elif key in LISTS:
-                parts[key] = tuple(self._entries(LISTS[key], value, (key,)))
+                parts[key] = tuple(self.entries(LISTS[key], value, (key,)))
             elif key in MAPPINGS:
-                parts[key] = dict(self._mapping(MAPPINGS[key], value, (key,)))
+                parts[key] = dict(self.mapping(MAPPINGS[key], value, (key,)))
             elif key not in ("workloads", "version"):
-                self._say((key,), *unknown_key(key, TOP_KEYS))
+                self.say_unknown((key,), TOP_KEYS)
         parts["workloads"] = tuple(self._workloads(data))
         return parts
-
-    def _say(self, path: KeyPath, what: str, remedy: str) -> None:
-        self.problems.append(self.source.problem(path, what, remedy))
-
-    def _version(self, data: dict[str, Data]) -> None:
-        if "version" not in data:
-            self._say((), "`version` is missing.", "Write `version: 1` at the top.")
-        elif str(data["version"]) != "1":
-            self._say(("version",), f"version {quoted(data['version'])} is not known.", "Write `version: 1`.")
 
     def _refuse_not_yet(self, data: dict[str, Data]) -> None:
         for entry, remedy in NOT_YET.items():
@@ -148,46 +142,13 @@ class _Reader:
             section, key = path_text.split(".")
             held = data.get(section)
             if isinstance(held, dict) and held.get(key) is not None and (not value or held[key] == value):
-                self._say((section, key), f"{entry.replace('=', ': ')} is not supported yet.", remedy)
-
-    def _section(self, place: tuple[str, str], value: Data, path: KeyPath) -> Any:
-        model = section_class(place)
-        return self._checked(model, lambda: model.model_validate(value), path)
-
-    def _checked(self, model: Any, validate: Callable[[], Any], path: KeyPath) -> Any:
-        try:
-            return validate()
-        except ValidationError as error:
-            self.problems.extend(in_words(error, model, path, self.source))
-            return None
-
-    def _entries(self, place: tuple[str, str], value: Data, path: KeyPath) -> Iterator[Any]:
-        if value is None:
-            return
-        if not isinstance(value, list):
-            self._say(path, "a list is expected.", "Write each entry after a dash.")
-            return
-        for index, entry in enumerate(value):
-            found = self._section(place, entry, (*path, index))
-            if found is not None:
-                yield found
-
-    def _mapping(self, place: tuple[str, str], value: Data, path: KeyPath) -> Iterator[tuple[str, Any]]:
-        if value is None:
-            return
-        if not isinstance(value, dict):
-            self._say(path, "a mapping is expected.", "Write `name: {…}`.")
-            return
-        for key, entry in value.items():
-            found = self._section(place, entry, (*path, key))
-            if found is not None:
-                yield key, found
+                self.say((section, key), f"{entry.replace('=', ': ')} is not supported yet.", remedy)
 
     def _workloads(self, data: dict[str, Data]) -> Iterator[Any]:
         entries = data.get("workloads")
         if not isinstance(entries, list) or not entries:
             path = ("workloads",) if "workloads" in data else ()
-            self._say(path, "`workloads` needs a list with at least one entry.", "`gpu-opt init` writes a starter.")
+            self.say(path, "`workloads` needs a list with at least one entry.", "`gpu-opt init` writes a starter.")
             return
         for index, entry in enumerate(entries):
             found = self._workload(entry, ("workloads", index))
@@ -197,13 +158,13 @@ class _Reader:
 
     def _workload(self, entry: Data, path: KeyPath) -> Any:
         if not isinstance(entry, dict):
-            self._say(path, "a mapping is expected.", "Write `name`, `kind` and what it needs.")
+            self.say(path, "a mapping is expected.", "Write `name`, `kind` and what it needs.")
             return None
         kind = entry.get("kind")
         if kind is None:
-            self._say(path, "`kind` is missing.", f"Choose from: {', '.join(KINDS)}.")
+            self.say(path, "`kind` is missing.", f"Choose from: {', '.join(KINDS)}.")
             return None
         if kind not in KINDS:
-            self._say((*path, "kind"), *not_among(kind, KINDS))
+            self.say((*path, "kind"), *not_among(kind, KINDS))
             return None
-        return self._section(KINDS[kind], entry, path)
+        return self.section(KINDS[kind], entry, path)

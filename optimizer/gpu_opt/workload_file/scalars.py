@@ -262,7 +262,7 @@ _DURATION: dict[str, Any] = {"type": "string", "pattern": r"^[0-9._]+ *(ms|s|sec
 _SIZE: dict[str, Any] = {"type": ["number", "string"]}
 _DAY: dict[str, Any] = {"type": "string", "format": "date", "pattern": r"^\d{4}-\d{2}-\d{2}$"}
 _MOMENT: dict[str, Any] = {"anyOf": [_DAY, _DURATION]}
-_BOOLEAN: dict[str, Any] = {"type": "boolean"}
+_BOOLEAN: dict[str, Any] = {"enum": [True, False, *sorted(_TRUE | _FALSE)]}
 
 Text = Annotated[str, *typed(text, _NAME)]
 Flag = Annotated[bool, *typed(boolean, _BOOLEAN)]

@@ -1,7 +1,7 @@
 """The parts of the file that every plan reads first: horizon, prices, scope, defaults, limits."""
 
 # Annotations are evaluated here and now: as text, pydantic would compile and evaluate each of them at every start.
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -16,6 +16,10 @@ from gpu_opt.workload_file.scalars import (
     Residency,
     Share,
     Text,
+    Wrong,
+    between,
+    text,
+    typed,
 )
 from gpu_opt.workload_file.section import OneOrMore, Precision, Section
 
@@ -26,17 +30,32 @@ AnyMarket = Literal[
 PeriodKind = Literal["month", "quarter", "year"]
 
 
+def _after_demand(value: object) -> str | float:
+    """`hold`, `none`, or the fraction by which demand declines each year."""
+    if value in ("hold", "none"):
+        return str(value)
+    if isinstance(value, dict) and set(value) == {"decline_per_year"}:
+        return _yearly_decline(value["decline_per_year"])
+    raise Wrong("what becomes of demand after the horizon?", "Write hold, none or {decline_per_year: 0.3}.")
+
+
+_yearly_decline = between(0, 1, percent=True)
+_DECLINE = {
+    "type": "object",
+    "properties": {"decline_per_year": {"type": ["number", "string"]}},
+    "required": ["decline_per_year"],
+    "additionalProperties": False,
+}
+AfterDemand = Annotated[str | float, *typed(_after_demand, {"anyOf": [{"enum": ["hold", "none"]}, _DECLINE]})]
+
+
 class HorizonBlock(Section):
     name: Text
     hours_share: Share
 
 
-class Decline(Section):
-    decline_per_year: Fraction
-
-
 class After(Section):
-    demand: Literal["hold", "none"] | Decline = "hold"
+    demand: AfterDemand = "hold"
 
 
 class HorizonSection(Section):
@@ -47,6 +66,14 @@ class HorizonSection(Section):
     after: After = After.model_construct(demand="hold")
 
 
+def _overlay(value: object) -> str | dict[str, Any]:
+    """The name of an overlay file, or an overlay written out."""
+    return value if isinstance(value, dict) else text(value)
+
+
+OverlayRef = Annotated[str | dict[str, Any], *typed(_overlay, {"type": ["string", "object"]})]
+
+
 class PriceChange(Section):
     annual_change: Growth
 
@@ -54,7 +81,7 @@ class PriceChange(Section):
 class PricesSection(Section):
     file: Text | None = None
     snapshot: Text | None = None
-    overlays: OneOrMore[Text] = ()
+    overlays: OneOrMore[OverlayRef] = ()
     markets: OneOrMore[AnyMarket] | None = None
     path: dict[GpuPattern, PriceChange] = Field(default_factory=dict)
     max_age_days: dict[AnyMarket, AmountOrZero] = Field(default_factory=dict)

@@ -57,7 +57,7 @@ def horizon_of(file: WorkloadFile, newest_as_of: date) -> Horizon:
     start = section.start or next_start(newest_as_of, kind)
     count = section.periods or _periods_needed(file, start, kind)
     after = section.after.demand
-    decline = 0.0 if isinstance(after, str) else after.decline_per_year
+    decline = 0.0 if isinstance(after, str) else after
     return Horizon(
         start=start,
         period_kind=kind,

@@ -28,7 +28,8 @@ from gpu_opt.domain.question import (
 from gpu_opt.domain.workload import Workload
 from gpu_opt.errors import InputError
 from gpu_opt.workload_file.places import Places
-from gpu_opt.workload_file.reader import WorkloadFile, in_order
+from gpu_opt.workload_file.reader import WorkloadFile
+from gpu_opt.workload_file.section_reader import in_order
 from gpu_opt.workload_file.times import horizon_of
 from gpu_opt.workload_file.to_workloads import WorkloadBuilder, gpus_of
 from gpu_opt.workload_file.yaml_lines import KeyPath
@@ -180,7 +181,11 @@ def _agreements(file: WorkloadFile, places: Places) -> Iterator[Agreement]:
 def _existing(file: WorkloadFile, horizon: Horizon, places: Places) -> Iterator[ExistingCommitment]:
     for index, entry in enumerate(file.commitments.existing if file.commitments else ()):
         path: KeyPath = ("commitments", "existing", index)
-        provider = places.provider(entry.provider) if entry.provider else places.provider_of(path, entry.region)
+        provider = (
+            places.provider(entry.provider)
+            if entry.provider
+            else places.provider_of(path, entry.region, entry.instance_type)
+        )
         if entry.ends < horizon.start:
             places.warnings.append(
                 f"commitment {entry.name or index} ended on {entry.ends}, before the horizon: it is left out."
