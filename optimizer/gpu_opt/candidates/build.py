@@ -117,12 +117,12 @@ def _add(
 ) -> None:
     name = workload.name
     if isinstance(workload, TrainJob):
-        runs, why = run_candidates(question, capacity, sizing, workload, keys)
+        runs, why = run_candidates(question, capacity, sizing, workload, keys, shared)
         parts.run_candidates[name] = kept_runs(runs, capacity.pools, shared)
         parts.runs += run_demands(workload, question.horizon)
         rejections += why
     elif isinstance(workload, BatchJob):
-        units, why = batch_candidates(question, capacity, sizing, workload, keys)
+        units, why = batch_candidates(question, capacity, sizing, workload, keys, shared)
         parts.fluid_candidates[name, ""] = kept_fluids(units, capacity.pools, shared)
         parts.fluids += batch_demands(workload, question.horizon)
         rejections += why
@@ -148,7 +148,7 @@ def _add_service(
 
     found = []
     for member in members:
-        candidates, why = replica_candidates(question, capacity, sizing, member, keys)
+        candidates, why = replica_candidates(question, capacity, sizing, member, keys, shared)
         found.append(candidates)
         rejections += why
     demands = merge_demands(name, members, [service_demands(m, question.horizon) for m in members])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from gpu_opt.candidates.bounds import beaten_run, least_request_usd, too_dear
 from gpu_opt.candidates.capacity import Capacity
 from gpu_opt.candidates.match import workload_admits
 from gpu_opt.candidates.places import place_usd
@@ -78,16 +79,26 @@ def gpu_hour_demands(work: GpuHours, horizon: Horizon) -> tuple[FluidDemand, ...
 
 
 def batch_candidates(
-    question: Question, capacity: Capacity, sizing: Sizing, job: BatchJob, pools: Iterable[str]
+    question: Question,
+    capacity: Capacity,
+    sizing: Sizing,
+    job: BatchJob,
+    pools: Iterable[str],
+    shared: frozenset[str],
 ) -> tuple[list[FluidCandidate], list[Rejection]]:
     """Every replica on every pool that the job admits: requests an hour, restarts on spot taken off."""
     candidates: list[FluidCandidate] = []
     rejections: list[Rejection] = []
-    for key in pools:
+    real: dict[bool, list[float]] = {True: [], False: []}
+    least = {key: least_request_usd(job, capacity.pools[key]) for key in pools}
+    for key in sorted(least, key=lambda k: (least[k], k)):
         pool = capacity.pools[key]
         code = workload_admits(job, gpu=pool.gpu, region=pool.region, spot=pool.spot, onprem=pool.onprem)
         if code:
             rejections.append(Rejection(workload=job.name, subject=key, code=code, reason=f"not admitted ({code})"))
+            continue
+        if key not in shared and beaten_run(pool, least[key], real[pool.spot]):
+            rejections.append(too_dear(job.name, key))
             continue
         shape = capacity.shapes[key]
         for option in sizing.replicas(job, shape):
@@ -108,7 +119,17 @@ def batch_candidates(
                 )
             )
         rejections += list(sizing.rejections.get((job.name, shape.name), ()))
+        real[pool.spot] += _cheapest(pool, [c for c in candidates if c.pool == key])
     return candidates, rejections
+
+
+def _cheapest(pool: Pool, candidates: list[FluidCandidate]) -> list[float]:
+    """USD per unit of work of the best unit on a rented pool."""
+    if not pool.rents:
+        return []
+    price = max(pool.rents[0].usd_per_instance_hour)
+    costs = [price * c.instances / c.work_per_hour for c in candidates if not c.place_usd]
+    return [min(costs)] if costs else []
 
 
 def _uptime(pool: Pool, instances: int) -> float:

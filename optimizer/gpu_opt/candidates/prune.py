@@ -48,8 +48,10 @@ def _group(question: Question, capacity: Capacity, pool: Pool, limits: tuple[str
 
 
 def shared_pools(capacity: Capacity, limits: Sequence[Limit], question: Question) -> frozenset[str]:
-    """Pools in which a workload's choice concerns others: limits, caps, paid capacity or an hourly budget."""
-    if question.budget.per_hour_usd is not None or question.price_paths:
+    """Pools in which a workload's choice concerns others: limits, caps, paid capacity,
+    an hourly budget, or anything that counts what is spent with a provider."""
+    by_provider = question.max_providers is not None or question.agreements or question.credits or question.overheads
+    if question.budget.per_hour_usd is not None or question.price_paths or by_provider:
         return frozenset(capacity.pools)
     shared = {pool for limit in limits for pool, _ in limit.rent_weight}
     shared |= (

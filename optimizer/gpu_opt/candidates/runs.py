@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from gpu_opt.candidates.bounds import beaten_run, least_run_usd, too_dear
 from gpu_opt.candidates.capacity import Capacity
 from gpu_opt.candidates.match import workload_admits
 from gpu_opt.candidates.places import place_usd
@@ -62,18 +63,31 @@ def run_demands(job: TrainJob, horizon: Horizon) -> tuple[RunDemand, ...]:
 
 
 def run_candidates(
-    question: Question, capacity: Capacity, sizing: Sizing, job: TrainJob, pools: Iterable[str]
+    question: Question,
+    capacity: Capacity,
+    sizing: Sizing,
+    job: TrainJob,
+    pools: Iterable[str],
+    shared: frozenset[str],
 ) -> tuple[list[RunCandidate], list[Rejection]]:
-    """Every gang on every pool that fits the job's longest window, and why the others don't."""
+    """Every gang on every pool that fits the job's longest window, and why the others don't.
+
+    Pools are asked from the best case at the datasheet's peak to the worst.
+    """
     demands = run_demands(job, question.horizon)
     window = max((d.latest_hours - d.from_hours for d in demands), default=0.0)
     candidates: list[RunCandidate] = []
     rejections: list[Rejection] = []
-    for key in pools:
+    real: dict[bool, list[float]] = {True: [], False: []}
+    least = {key: least_run_usd(job, capacity.pools[key]) for key in pools}
+    for key in sorted(least, key=lambda k: (least[k], k)):
         pool = capacity.pools[key]
         code = workload_admits(job, gpu=pool.gpu, region=pool.region, spot=pool.spot, onprem=pool.onprem)
         if code:
             rejections.append(Rejection(workload=job.name, subject=key, code=code, reason=_ADMITS[code]))
+            continue
+        if key not in shared and beaten_run(pool, least[key], real[pool.spot]):
+            rejections.append(too_dear(job.name, key))
             continue
         shape = capacity.shapes[key]
         options = sizing.jobs(job, shape)
@@ -84,7 +98,16 @@ def run_candidates(
                 rejections.append(made)
             else:
                 candidates.append(made)
+        real[pool.spot] += _cheapest(pool, candidates)
     return candidates, rejections
+
+
+def _cheapest(pool: Pool, candidates: list[RunCandidate]) -> list[float]:
+    if not pool.rents:
+        return []
+    price = max(pool.rents[0].usd_per_instance_hour)
+    costs = [c.paid_hours * c.instances * price + c.place_usd for c in candidates if c.pool == pool.id]
+    return [min(costs)] if costs else []
 
 
 _ADMITS = {

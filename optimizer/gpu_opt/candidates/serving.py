@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from gpu_opt.candidates.bounds import beaten_replica, least_request_usd, too_dear
 from gpu_opt.candidates.capacity import Capacity
 from gpu_opt.candidates.match import workload_admits
 from gpu_opt.candidates.places import place_usd
@@ -82,16 +83,26 @@ def _laid(blocks: Sequence[TrafficBlock], horizon: Horizon) -> list[tuple[Traffi
 
 
 def replica_candidates(
-    question: Question, capacity: Capacity, sizing: Sizing, service: Service, pools: Iterable[str]
+    question: Question,
+    capacity: Capacity,
+    sizing: Sizing,
+    service: Service,
+    pools: Iterable[str],
+    shared: frozenset[str],
 ) -> tuple[list[ReplicaCandidate], list[Rejection]]:
     """Every replica on every pool that the service admits, and why the others can't carry it."""
     candidates: list[ReplicaCandidate] = []
     rejections: list[Rejection] = []
-    for key in pools:
+    real: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
+    least = {key: least_request_usd(service, capacity.pools[key]) for key in pools}
+    for key in sorted(least, key=lambda k: (least[k], k)):
         pool = capacity.pools[key]
         code = workload_admits(service, gpu=pool.gpu, region=pool.region, spot=pool.spot, onprem=pool.onprem)
         if code:
             rejections.append(Rejection(workload=service.name, subject=key, code=code, reason=f"not admitted ({code})"))
+            continue
+        if key not in shared and beaten_replica(pool, least[key], real[pool.spot]):
+            rejections.append(too_dear(service.name, key))
             continue
         shape = capacity.shapes[key]
         for option in sizing.replicas(service, shape):
@@ -112,7 +123,14 @@ def replica_candidates(
                 )
             )
         rejections += list(sizing.rejections.get((service.name, shape.name), ()))
+        real[pool.spot] += best_instances(pool, [c for c in candidates if c.pool == key])
     return candidates, rejections
+
+
+def best_instances(pool: Pool, candidates: Sequence[ReplicaCandidate]) -> list[tuple[float, float]]:
+    """(USD per hour, requests per second) of the best replicas that fit one instance of a rented pool."""
+    rates = [c.requests_per_second * c.per_instance for c in candidates if c.instances == 1 and not c.place_usd]
+    return [(max(pool.rents[0].usd_per_instance_hour), max(rates))] if pool.rents and rates else []
 
 
 def joins_instances(shape: Shape) -> bool:
@@ -122,8 +140,8 @@ def joins_instances(shape: Shape) -> bool:
 
 def _too_thin(workload: str, shape: Shape, instances: int) -> Rejection:
     network = "an unknown network" if shape.network_gbps is None else f"{shape.network_gbps:g} Gb/s"
-    reason = f"a replica over {instances} × {shape.name} needs {LEAST_REPLICA_NETWORK_GBPS:g} Gb/s between them; it has {network}"
-    return Rejection(workload=workload, subject=shape.name, code="network", reason=reason)
+    reason = f"a replica over {instances} × {shape.name} needs {LEAST_REPLICA_NETWORK_GBPS:g} Gb/s between them"
+    return Rejection(workload=workload, subject=shape.name, code="network", reason=f"{reason}; it has {network}")
 
 
 def replica_packing(pool: Pool, option: ReplicaOption) -> tuple[int, int]:
