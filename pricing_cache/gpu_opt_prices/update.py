@@ -54,15 +54,18 @@ def store_rows(
         old, _ = read_cached(cache_dir, provider)
         before = provider_offers(provider, old)
         held = old or Cached(provider=provider, complete=False, regions={})
-        gone = {region for region in held.regions if region in answered or (complete and region not in failed)}
-        kept = [offer for offer in held.table.offers if offer.region not in gone and offer.region not in answered]
+
+        def replaced(region: str) -> bool:
+            return region in answered or (complete and region not in failed)
+
         fresh = {offer_key(offer) for offer in offers}
+        kept = [offer for offer in held.table.offers if not replaced(offer.region)]
         spared = [
             offer
             for offer in before
-            if offer.region in answered and offer_key(offer) not in fresh and any(k.covers(offer) for k in keep)
+            if replaced(offer.region) and offer_key(offer) not in fresh and any(part.covers(offer) for part in keep)
         ]
-        regions = {region: when for region, when in held.regions.items() if region not in gone}
+        regions = {region: when for region, when in held.regions.items() if not replaced(region)}
         regions.update(dict.fromkeys(answered, moment))
         was_failed = set(held.failed_regions) if held.complete and not complete else set()
         cached = Cached(

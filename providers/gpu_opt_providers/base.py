@@ -48,6 +48,7 @@ class Fetched:
     payloads: Mapping[str, Any]
     failed: Mapping[str, str] = field(default_factory=dict)
     missing: tuple[Missing, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,7 @@ class Parsed:
     refused: tuple[Unusable, ...] = ()
     failed: Mapping[str, str] = field(default_factory=dict)
     missing: tuple[Missing, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class Adapter(ABC):

@@ -32,6 +32,7 @@ class Report:
     refused: dict[str, int] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     missing: tuple[Missing, ...] = ()
+    notes: tuple[str, ...] = ()
     error: str = ""
 
     def as_dict(self) -> dict[str, Any]:
@@ -49,6 +50,7 @@ class Report:
                 {"region": part.region, "market": part.market, "gpu": part.gpu, "reason": part.reason}
                 for part in self.missing
             ],
+            "notes": list(self.notes),
             "error": self.error,
         }
 
@@ -107,6 +109,11 @@ def _refresh(name: str, regions: tuple[str, ...], now: datetime) -> Report:
         parsed = adapter.parse(adapter.fetch_raw(Request(regions=regions, known_regions=known, today=now.date())))
     except FetchFailed as failure:
         return _nothing(name, before, str(failure), failed=dict.fromkeys(regions, str(failure)))
+    except Exception as error:  # one provider's nonsense must not cost the others theirs
+        if os.environ.get("GPU_OPT_DEBUG", "0") not in ("", "0"):
+            raise
+        why = f"its answer can't be understood ({type(error).__name__})"
+        return _nothing(name, before, why, failed=dict.fromkeys(regions, why))
     return _take(name, regions, now, before, parsed)
 
 
@@ -145,6 +152,7 @@ def _take(name: str, regions: tuple[str, ...], now: datetime, before: Sequence[O
         refused=dict(refused),
         failed=failed,
         missing=parsed.missing,
+        notes=parsed.notes,
     )
 
 
@@ -174,4 +182,5 @@ def _text(report: Report) -> str:
     for part in report.missing:
         where = " ".join(word for word in (part.region, part.market, "" if part.gpu == "*" else part.gpu) if word)
         lines.append(f"  not read: {where or 'part of it'}: {part.reason}; its old rows stay")
+    lines.extend(f"  note: {note}" for note in report.notes)
     return "\n".join(clean_line(line) for line in lines)
