@@ -9,7 +9,7 @@ from gpu_opt.candidates.capacity import BLOCK_DAYS, Capacity, gather
 from gpu_opt.candidates.divisible import batch_candidates, batch_demands, gpu_hour_candidates, gpu_hour_demands
 from gpu_opt.candidates.limits import limits_of
 from gpu_opt.candidates.match import admitted_offers
-from gpu_opt.candidates.prune import kept_fluids, kept_pools, kept_replicas, kept_runs, shared_pools
+from gpu_opt.candidates.prune import Sharing, kept_fluids, kept_pools, kept_replicas, kept_runs, sharing_of
 from gpu_opt.candidates.runs import run_candidates, run_demands
 from gpu_opt.candidates.serving import replica_candidates, replicas_with_spares, service_demands
 from gpu_opt.candidates.shared_service import merged_services
@@ -50,14 +50,14 @@ def build_data(question: Question, offers: Iterable[Offer], sizing: Sizing) -> B
     capacity = gather(question, kept)
     limits = limits_of(question, capacity)
     keys = kept_pools(question, capacity, limits)
-    shared = shared_pools(capacity, limits, question)
+    sharing = sharing_of(question, capacity, limits)
     parts = _Parts()
     for workload in question.workloads:
         if not isinstance(workload, Service):
-            _add(parts, question, capacity, sizing, workload, keys, shared, rejections)
+            _add(parts, question, capacity, sizing, workload, keys, sharing, rejections)
     groups = merged_services(question.workloads)
     for group in groups:
-        _add_service(parts, question, capacity, sizing, group.name, group.members, keys, shared, rejections)
+        _add_service(parts, question, capacity, sizing, group.name, group.members, keys, sharing, rejections)
     capacity.terms += _block_terms(question, capacity, parts)
     used = _used_pools(parts, capacity)
     pools = {key: capacity.pools[key] for key in sorted(used)}
@@ -112,24 +112,24 @@ def _add(
     sizing: Sizing,
     workload: Workload,
     keys: list[str],
-    shared: frozenset[str],
+    sharing: Sharing,
     rejections: list[Rejection],
 ) -> None:
     name = workload.name
     if isinstance(workload, TrainJob):
-        runs, why = run_candidates(question, capacity, sizing, workload, keys, shared)
-        parts.run_candidates[name] = kept_runs(runs, capacity.pools, shared)
+        runs, why = run_candidates(question, capacity, sizing, workload, keys, sharing)
+        parts.run_candidates[name] = kept_runs(runs, capacity.pools, sharing.shared)
         parts.runs += run_demands(workload, question.horizon)
         rejections += why
     elif isinstance(workload, BatchJob):
-        units, why = batch_candidates(question, capacity, sizing, workload, keys, shared)
-        parts.fluid_candidates[name, ""] = kept_fluids(units, capacity.pools, shared)
+        units, why = batch_candidates(question, capacity, sizing, workload, keys, sharing)
+        parts.fluid_candidates[name, ""] = kept_fluids(units, capacity.pools, sharing.shared)
         parts.fluids += batch_demands(workload, question.horizon)
         rejections += why
     elif isinstance(workload, GpuHours):
         for gpu in sorted(workload.demand_gpu_hours):
             units = gpu_hour_candidates(question, capacity, workload, gpu, keys)
-            parts.fluid_candidates[name, gpu] = kept_fluids(units, capacity.pools, shared)
+            parts.fluid_candidates[name, gpu] = kept_fluids(units, capacity.pools, sharing.shared)
         parts.fluids += gpu_hour_demands(workload, question.horizon)
 
 
@@ -141,19 +141,19 @@ def _add_service(
     name: str,
     members: tuple[Service, ...],
     keys: list[str],
-    shared: frozenset[str],
+    sharing: Sharing,
     rejections: list[Rejection],
 ) -> None:
     from gpu_opt.candidates.shared_service import merge_candidates, merge_demands
 
     found = []
     for member in members:
-        candidates, why = replica_candidates(question, capacity, sizing, member, keys, shared)
+        candidates, why = replica_candidates(question, capacity, sizing, member, keys, sharing)
         found.append(candidates)
         rejections += why
     demands = merge_demands(name, members, [service_demands(m, question.horizon) for m in members])
     merged = merge_candidates(name, members, found, demands.shares)
-    kept = kept_replicas(merged, capacity.pools, shared)
+    kept = kept_replicas(merged, capacity.pools, sharing.shared)
     parts.replica_candidates[name] = kept
     parts.services += demands.demands
     owned = [capacity.pools[c.pool].onprem for c in kept]

@@ -261,7 +261,8 @@ def _machine_pool(
     )
     capacity.machines[where] = machine
     countries = residency_countries(question.scope.data_residency)
-    allowed = not countries or site.country.upper()[:2] in countries
+    in_scope = not question.scope.providers or ONPREM in question.scope.providers
+    allowed = in_scope and (not countries or site.country.upper()[:2] in countries)
     gpus = gpu_set(question.scope.gpus)
     if key not in capacity.pools and allowed and (not gpus or system.gpu in gpus):
         phases = {phase.value: machine.at_phase(phase) for phase in Phase}
@@ -304,7 +305,7 @@ def _add_owned(question: Question, capacity: Capacity, owned: Owned) -> None:
         return
     annuity = FixedLine(label="annuity", usd_per_instance_hour=machine.annuity_usd_per_hour)
     if key not in capacity.pools:
-        capacity.warnings.append(f"{owned.name}: outside the scope, so it is paid for and not used")
+        capacity.warnings.append(f"{owned.name}: outside the scope: neither used nor counted")
         return
     capacity.standing.append(
         Standing(

@@ -8,6 +8,7 @@ from gpu_opt.candidates.bounds import beaten_run, least_request_usd, too_dear
 from gpu_opt.candidates.capacity import Capacity
 from gpu_opt.candidates.match import workload_admits
 from gpu_opt.candidates.places import place_usd
+from gpu_opt.candidates.prune import Sharing
 from gpu_opt.candidates.serving import joins_instances, replica_packing
 from gpu_opt.candidates.sizing import Sizing
 from gpu_opt.costs.power import Phase
@@ -84,20 +85,22 @@ def batch_candidates(
     sizing: Sizing,
     job: BatchJob,
     pools: Iterable[str],
-    shared: frozenset[str],
+    sharing: Sharing,
 ) -> tuple[list[FluidCandidate], list[Rejection]]:
     """Every replica on every pool that the job admits: requests an hour, restarts on spot taken off."""
     candidates: list[FluidCandidate] = []
     rejections: list[Rejection] = []
     real: dict[bool, list[float]] = {True: [], False: []}
-    least = {key: least_request_usd(job, capacity.pools[key]) for key in pools}
+    least = {
+        key: least_request_usd(job, capacity.pools[key], sharing.least_usd_per_hour.get(key, 0.0)) for key in pools
+    }
     for key in sorted(least, key=lambda k: (least[k], k)):
         pool = capacity.pools[key]
         code = workload_admits(job, gpu=pool.gpu, region=pool.region, spot=pool.spot, onprem=pool.onprem)
         if code:
             rejections.append(Rejection(workload=job.name, subject=key, code=code, reason=f"not admitted ({code})"))
             continue
-        if key not in shared and beaten_run(pool, least[key], real[pool.spot]):
+        if key not in sharing.must and beaten_run(least[key], real[pool.spot]):
             rejections.append(too_dear(job.name, key))
             continue
         shape = capacity.shapes[key]
@@ -119,7 +122,8 @@ def batch_candidates(
                 )
             )
         rejections += list(sizing.rejections.get((job.name, shape.name), ()))
-        real[pool.spot] += _cheapest(pool, [c for c in candidates if c.pool == key])
+        if key in sharing.free:
+            real[pool.spot] += _cheapest(pool, [c for c in candidates if c.pool == key])
     return candidates, rejections
 
 

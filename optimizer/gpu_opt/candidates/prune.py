@@ -4,36 +4,103 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from gpu_opt.candidates.capacity import Capacity
 from gpu_opt.candidates.match import workload_admits
+from gpu_opt.domain.offer import Offer
 from gpu_opt.domain.program import FluidCandidate, Limit, Pool, ReplicaCandidate, RunCandidate
 from gpu_opt.domain.question import Question
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sharing:
+    """How pools stand to each other.
+
+    In `shared` ones a workload's choice concerns others: limits, caps, paid capacity, terms, or anything that counts
+    what is spent with a provider. `must` have capacity that is paid for already or may be bought, so no price says what
+    they are worth. `free` ones are to be had in any number at their rent. `least_usd_per_hour` is the lowest price of
+    an instance, terms included.
+    """
+
+    shared: frozenset[str]
+    must: frozenset[str]
+    free: frozenset[str]
+    least_usd_per_hour: Mapping[str, float]
+
+
+def sharing_of(question: Question, capacity: Capacity, limits: Sequence[Limit]) -> Sharing:
+    """The standing of every pool."""
+    everyone = frozenset(capacity.pools)
+    limited = {pool for limit in limits for pool, _ in limit.rent_weight}
+    must = {s.pool for s in capacity.standing} | {p.pool for p in capacity.purchases}
+    termed = {t.pool for t in capacity.terms} | {pool for t in capacity.terms for pool in t.plan_rates}
+    termed |= {_block_pool(offer) for offer in capacity.blocks}
+    capped = {p.id for p in capacity.pools.values() if len(p.rents) != 1 or p.rents[0].max_instances is not None}
+    by_provider = question.max_providers is not None or question.agreements or question.credits or question.overheads
+    if question.budget.per_hour_usd is not None or question.price_paths or by_provider:
+        return Sharing(shared=everyone, must=everyone, free=frozenset(), least_usd_per_hour={})
+    return Sharing(
+        shared=frozenset(limited | must | termed | capped),
+        must=frozenset(must),
+        free=frozenset(everyone - limited - capped),
+        least_usd_per_hour=_least_prices(capacity),
+    )
+
+
+def _block_pool(offer: Offer) -> str:
+    return f"{offer.provider}/{offer.region}/{offer.instance_type}"
+
+
+def _least_prices(capacity: Capacity) -> dict[str, float]:
+    prices = {p.id: [min(r.usd_per_instance_hour) for r in p.rents] for p in capacity.pools.values()}
+    for term in capacity.terms:
+        for pool, rate in (term.plan_rates or {term.pool: term.usd_per_unit_hour}).items():
+            prices.setdefault(pool, []).append(rate)
+    for offer in capacity.blocks:
+        prices.setdefault(_block_pool(offer), []).append(offer.usd_per_instance_hour)
+    return {pool: min(found) for pool, found in prices.items() if found}
+
+
 def kept_pools(question: Question, capacity: Capacity, limits: Sequence[Limit]) -> list[str]:
     """Pools that no other pool dominates: the same hardware from the same provider, under the same limits, open to
-    the same workloads, at no higher price in any period. Pools with paid capacity, terms or caps are always kept."""
-    bound = (
-        {s.pool for s in capacity.standing} | {p.pool for p in capacity.purchases} | {t.pool for t in capacity.terms}
-    )
-    bound |= {pool for term in capacity.terms for pool in term.plan_rates}
-    bound |= {f"{o.provider}/{o.region}/{o.instance_type}" for o in capacity.blocks}
+    the same workloads, at no higher price in any way to pay. Pools with paid capacity or caps are always kept."""
+    bound = {s.pool for s in capacity.standing} | {p.pool for p in capacity.purchases}
+    bound |= {t.pool for t in capacity.terms if t.max_units is not None or t.min_units}
     touching: dict[str, list[str]] = defaultdict(list)
     for limit in limits:
         for name, _ in limit.rent_weight:
             touching[name].append(limit.id)
-    best: dict[tuple[object, ...], tuple[tuple[float, ...], str]] = {}
+    ways = _ways_to_pay(capacity)
+    best: dict[tuple[object, ...], list[tuple[tuple[float, ...], str]]] = defaultdict(list)
     kept: set[str] = set()
     for key, pool in sorted(capacity.pools.items()):
-        if key in bound or len(pool.rents) != 1 or pool.rents[0].max_instances is not None:
+        if key in bound or len(pool.rents) > 1 or any(r.max_instances is not None for r in pool.rents):
             kept.add(key)
             continue
         group = _group(question, capacity, pool, tuple(sorted(touching[key])))
-        prices = pool.rents[0].usd_per_instance_hour
-        if group not in best or prices < best[group][0]:
-            best[group] = (prices, key)
-    return sorted(kept | {key for _, key in best.values()})
+        if not any(all(a <= b for a, b in zip(other, ways[key], strict=True)) for other, _ in best[group]):
+            best[group] = [
+                (other, name)
+                for other, name in best[group]
+                if any(a < b for a, b in zip(other, ways[key], strict=True))
+            ] + [(ways[key], key)]
+    return sorted(kept | {key for found in best.values() for _, key in found})
+
+
+def _ways_to_pay(capacity: Capacity) -> dict[str, tuple[float, ...]]:
+    """By pool the price of every way to pay, in one order for all; infinite where a way isn't offered."""
+    by_market: dict[str, dict[str, float]] = defaultdict(dict)
+    for pool in capacity.pools.values():
+        for period, price in enumerate(pool.rents[0].usd_per_instance_hour if pool.rents else ()):
+            by_market[f"rent {period}"][pool.id] = price
+    for term in capacity.terms:
+        for name, rate in (term.plan_rates or {term.pool: term.usd_per_unit_hour}).items():
+            by_market[str(term.market)][name] = rate
+    for offer in capacity.blocks:
+        by_market["block"][_block_pool(offer)] = offer.usd_per_instance_hour
+    order = sorted(by_market)
+    return {pool: tuple(by_market[market].get(pool, float("inf")) for market in order) for pool in capacity.pools}
 
 
 def _group(question: Question, capacity: Capacity, pool: Pool, limits: tuple[str, ...]) -> tuple[object, ...]:
@@ -45,21 +112,6 @@ def _group(question: Question, capacity: Capacity, pool: Pool, limits: tuple[str
     spot_rate = pool.region if pool.spot else ""
     shape = capacity.shapes[pool.id]
     return (pool.provider, shape.name, pool.vcpus, pool.spot, limits, admitted, placed, zoned, spot_rate)
-
-
-def shared_pools(capacity: Capacity, limits: Sequence[Limit], question: Question) -> frozenset[str]:
-    """Pools in which a workload's choice concerns others: limits, caps, paid capacity,
-    an hourly budget, or anything that counts what is spent with a provider."""
-    by_provider = question.max_providers is not None or question.agreements or question.credits or question.overheads
-    if question.budget.per_hour_usd is not None or question.price_paths or by_provider:
-        return frozenset(capacity.pools)
-    shared = {pool for limit in limits for pool, _ in limit.rent_weight}
-    shared |= (
-        {s.pool for s in capacity.standing} | {p.pool for p in capacity.purchases} | {t.pool for t in capacity.terms}
-    )
-    shared |= {pool for term in capacity.terms for pool in term.plan_rates}
-    shared |= {p.id for p in capacity.pools.values() if len(p.rents) != 1 or p.rents[0].max_instances is not None}
-    return frozenset(shared)
 
 
 def kept_runs(

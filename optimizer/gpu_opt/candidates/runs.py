@@ -8,6 +8,7 @@ from gpu_opt.candidates.bounds import beaten_run, least_run_usd, too_dear
 from gpu_opt.candidates.capacity import Capacity
 from gpu_opt.candidates.match import workload_admits
 from gpu_opt.candidates.places import place_usd
+from gpu_opt.candidates.prune import Sharing
 from gpu_opt.candidates.sizing import Sizing
 from gpu_opt.costs.power import Phase
 from gpu_opt.costs.spot import interruptions_per_instance_hour
@@ -68,7 +69,7 @@ def run_candidates(
     sizing: Sizing,
     job: TrainJob,
     pools: Iterable[str],
-    shared: frozenset[str],
+    sharing: Sharing,
 ) -> tuple[list[RunCandidate], list[Rejection]]:
     """Every gang on every pool that fits the job's longest window, and why the others don't.
 
@@ -79,14 +80,14 @@ def run_candidates(
     candidates: list[RunCandidate] = []
     rejections: list[Rejection] = []
     real: dict[bool, list[float]] = {True: [], False: []}
-    least = {key: least_run_usd(job, capacity.pools[key]) for key in pools}
+    least = {key: least_run_usd(job, capacity.pools[key], sharing.least_usd_per_hour.get(key, 0.0)) for key in pools}
     for key in sorted(least, key=lambda k: (least[k], k)):
         pool = capacity.pools[key]
         code = workload_admits(job, gpu=pool.gpu, region=pool.region, spot=pool.spot, onprem=pool.onprem)
         if code:
             rejections.append(Rejection(workload=job.name, subject=key, code=code, reason=_ADMITS[code]))
             continue
-        if key not in shared and beaten_run(pool, least[key], real[pool.spot]):
+        if key not in sharing.must and beaten_run(least[key], real[pool.spot]):
             rejections.append(too_dear(job.name, key))
             continue
         shape = capacity.shapes[key]
@@ -98,7 +99,8 @@ def run_candidates(
                 rejections.append(made)
             else:
                 candidates.append(made)
-        real[pool.spot] += _cheapest(pool, candidates)
+        if key in sharing.free:
+            real[pool.spot] += _cheapest(pool, candidates)
     return candidates, rejections
 
 

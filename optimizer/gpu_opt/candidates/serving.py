@@ -8,6 +8,7 @@ from gpu_opt.candidates.bounds import beaten_replica, least_request_usd, too_dea
 from gpu_opt.candidates.capacity import Capacity
 from gpu_opt.candidates.match import workload_admits
 from gpu_opt.candidates.places import place_usd
+from gpu_opt.candidates.prune import Sharing
 from gpu_opt.candidates.sizing import Sizing
 from gpu_opt.costs.power import Phase
 from gpu_opt.domain.hardware import Shape
@@ -88,20 +89,22 @@ def replica_candidates(
     sizing: Sizing,
     service: Service,
     pools: Iterable[str],
-    shared: frozenset[str],
+    sharing: Sharing,
 ) -> tuple[list[ReplicaCandidate], list[Rejection]]:
     """Every replica on every pool that the service admits, and why the others can't carry it."""
     candidates: list[ReplicaCandidate] = []
     rejections: list[Rejection] = []
     real: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
-    least = {key: least_request_usd(service, capacity.pools[key]) for key in pools}
+    least = {
+        key: least_request_usd(service, capacity.pools[key], sharing.least_usd_per_hour.get(key, 0.0)) for key in pools
+    }
     for key in sorted(least, key=lambda k: (least[k], k)):
         pool = capacity.pools[key]
         code = workload_admits(service, gpu=pool.gpu, region=pool.region, spot=pool.spot, onprem=pool.onprem)
         if code:
             rejections.append(Rejection(workload=service.name, subject=key, code=code, reason=f"not admitted ({code})"))
             continue
-        if key not in shared and beaten_replica(pool, least[key], real[pool.spot]):
+        if key not in sharing.must and beaten_replica(least[key], sharing.least_usd_per_hour[key], real[pool.spot]):
             rejections.append(too_dear(service.name, key))
             continue
         shape = capacity.shapes[key]
@@ -123,7 +126,8 @@ def replica_candidates(
                 )
             )
         rejections += list(sizing.rejections.get((service.name, shape.name), ()))
-        real[pool.spot] += best_instances(pool, [c for c in candidates if c.pool == key])
+        if key in sharing.free:
+            real[pool.spot] += best_instances(pool, [c for c in candidates if c.pool == key])
     return candidates, rejections
 
 
