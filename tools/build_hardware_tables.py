@@ -77,6 +77,16 @@ PEAKS = {
     "int8": "int8_tops",
     "fp4": "fp4_tflops",
 }
+# One word each; `announced` is behind a flag, `used` is out of production but rented and resold.
+STATUS = {
+    "current (used/rental)": "used",
+    "EOL (used)": "used",
+    "current (China)": "current",
+    "export variant": "export",
+    "not widely shipped": "rare",
+    "not sold": "rare",
+    "ramping H2 2026": "announced",
+}
 HAND_WRITTEN = ("source", "source_date", "note")
 
 
@@ -157,7 +167,7 @@ def accelerator(row: Row) -> dict[str, object]:
         "tdp_watts": row["tdp_w"] or ASSUMED_TDP_WATTS[name],
         "tdp_basis": "published" if row["tdp_w"] else "estimate",
         "cuda_cores": row["cuda_cores"],
-        "status": row["status"],
+        "status": STATUS.get(row["status"], row["status"]),
         "confidence": row["confidence"],
         "verified": row["verified"],
         "source": row["source"],

@@ -177,3 +177,9 @@ def test_boards_join_eight_racks_seventy_two_and_cards_none() -> None:
     assert link_of("GB200") == ("nvlink", 72)
     assert link_of("H100-NVL") == ("nvlink", 1)  # bridges are not taken for granted
     assert link_of("L40S") == ("none", 1)
+
+
+def test_announced_parts_are_marked_and_of_low_confidence() -> None:
+    announced = [gpu for gpu in TABLE.values() if gpu.status == "announced"]
+    assert [(gpu.name, gpu.confidence) for gpu in announced] == [("Rubin-VR200", "low")]
+    assert {gpu.status for gpu in TABLE.values()} == {"announced", "current", "export", "legacy", "rare", "used"}

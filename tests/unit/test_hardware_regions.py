@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpu_opt.hardware import UnknownName, countries_in, country_of
+from gpu_opt.hardware.regions import known_places, providers_with_region
 
 
 @pytest.mark.parametrize(
@@ -46,10 +47,13 @@ def test_a_name_in_place_of_a_code_is_answered_with_the_code() -> None:
     assert caught.value.nearest == "DE"
 
 
-def test_every_known_region_lies_in_a_known_country() -> None:
-    from gpu_opt.hardware.regions import _country_by_region
+def test_a_region_name_tells_its_providers() -> None:
+    assert providers_with_region("eu-central-1") == ("aws",)
+    assert providers_with_region("us-east-1") == ("aws", "lambda")
+    assert providers_with_region("atlantis-1") == ()
 
-    regions = _country_by_region()
-    assert len(regions) == 247
-    for country in filter(None, regions.values()):
+
+def test_every_known_region_lies_in_a_known_country() -> None:
+    assert len(known_places()) == 247
+    for country in filter(None, (country_of(provider, region) for provider, region in known_places())):
         assert countries_in(country) == {country}

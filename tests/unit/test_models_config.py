@@ -125,6 +125,11 @@ def test_sliding_windows(extra: dict[str, Any], window: int, layers: int) -> Non
         ({"quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": True}}, "int4"),
         ({"quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4"}}, "nvfp4"),
         ({"quantization_config": {"quant_method": "something new"}}, "bf16"),
+        ({"quantization_config": {"quant_method": "gptq"}}, "int4"),
+        ({"quantization_config": {"load_in_8bit": True}}, "int8"),
+        ({"quantization_config": {"quant_method": "compressed-tensors"}}, "bf16"),
+        ({"quantization_config": {"quant_method": "compressed-tensors", "config_groups": {"a": {}}}}, "bf16"),
+        ({"quantization_config": {"quant_method": "modelopt", "quant_algo": "newer"}, "dtype": "float16"}, "fp16"),
         (
             {
                 "quantization_config": {
@@ -147,6 +152,42 @@ def test_sliding_windows(extra: dict[str, Any], window: int, layers: int) -> Non
 )
 def test_the_precision_that_weights_ship_in(extra: dict[str, Any], precision: str) -> None:
     assert from_config({**LLAMA, **extra}).native_precision == precision
+
+
+@pytest.mark.parametrize(
+    ("extra", "kv_heads"),
+    [
+        ({"model_type": "mpt", "attn_config": {"attn_type": "multiquery_attention"}}, 1),
+        ({"model_type": "mpt", "attn_config": {"attn_type": "grouped_query_attention", "kv_n_heads": 2}}, 2),
+        ({"model_type": "falcon", "multi_query": True}, 1),
+        ({"model_type": "falcon", "multi_query": False}, 4),
+        ({"model_type": "falcon", "new_decoder_architecture": True, "num_kv_heads": 2}, 2),
+        ({"model_type": "gpt_bigcode", "multi_query": True}, 1),
+        ({"model_type": "chatglm", "multi_query_attention": True, "multi_query_group_num": 2}, 2),
+    ],
+)
+def test_keys_and_values_by_group(extra: dict[str, Any], kv_heads: int) -> None:
+    assert from_config({**LLAMA, **extra}).kv_heads == kv_heads
+
+
+def test_a_towers_own_width_counts_not_that_of_the_text_behind_it() -> None:
+    tower = {"embed_dim": 16, "hidden_size": 64, "depth": 2}
+    spec = from_config({"model_type": "qwen2_vl", "text_config": LLAMA, "vision_config": tower})
+    # 2 x (4 x 16^2 + 2 x 16 x 64), patches 3 x 14^2 x 16, projection 16 x (16 + 64)
+    assert spec.vision_params == 2 * (1024 + 2048) + 9408 + 1280
+    assert from_config({"text_config": LLAMA, "vision_config": {"model_type": "?"}}).vision_params == 0
+
+
+def test_learned_positions_count_unless_attention_is_biased_by_distance() -> None:
+    mpt = {**LLAMA, "model_type": "mpt", "attn_config": {}}
+    assert from_config(mpt).learned_positions == 512
+    assert from_config({**mpt, "attn_config": {"alibi": True}}).learned_positions == 0
+    assert from_config({**mpt, "learned_pos_emb": False}).learned_positions == 0
+
+
+def test_searched_blocks_must_say_what_they_hold() -> None:
+    config = {**LLAMA, "model_type": "nemotron-nas", "block_configs": [{"ffn": {}}]}
+    assert problems_of(config)["block_configs[0]"] == "has no `attention` and `ffn`."
 
 
 def test_kv_heads_that_differ_by_layer_are_averaged() -> None:

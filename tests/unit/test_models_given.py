@@ -102,6 +102,14 @@ def test_a_mixture_of_given_sizes() -> None:
     assert spec.active_params == preset("mixtral-8x7b").active_params
 
 
+def test_experts_of_a_size_of_their_own() -> None:
+    spec = from_fields({"layers": 2, "hidden": 256, "experts": 16, "experts_per_token": 4, "expert_ffn": 128,
+                        "shared_experts": 1, "vocab": 1000})  # fmt: skip
+    count = count_parameters(spec)
+    assert count.expert == count.shared_per_layer == 3 * 256 * 128
+    assert count.total - count.active == 2 * 12 * 3 * 256 * 128
+
+
 def test_none_is_not_given_and_windows_and_flags_are_kept() -> None:
     spec = from_fields({"layers": 2, "hidden": 256, "ffn": None, "sliding_window": 64, "tied_embeddings": True})
     assert (spec.sliding_window, spec.sliding_layers, spec.tied_embeddings) == (64, 2, True)

@@ -13,7 +13,8 @@ class Accelerator:
     `peak_tflops` maps a compute precision (fp32, tf32, fp16, bf16, fp8, int8, fp4) to its dense peak;
     a precision that the part lacks is absent. `memory_gib` is what the device can use.
     `nvlink_gb_per_second` is one way and per GPU over the scale-up link (NVLink, Infinity Fabric, ICI), 0 without one;
-    `pcie_gb_per_second` is one way.
+    `pcie_gb_per_second` is one way. `status` is current, legacy, used (out of production, still rented and resold),
+    export (a cut variant), rare (hardly sold) or announced (preliminary: not planned on unless asked for).
     """
 
     name: str

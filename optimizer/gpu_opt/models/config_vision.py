@@ -21,9 +21,8 @@ def tower_params(whole: ConfigValues, text_hidden: int) -> float:
 
 
 def _tower(tower: ConfigValues, text_hidden: int) -> float:
-    size = tower.integer("hidden_size", "vt_hidden_size", "embed_dim", "width", "d_model", default=0, least=0)
-    if not tower.has("hidden_size", "vt_hidden_size", "width", "d_model") and tower.has("embed_dim"):
-        size = tower.integer("embed_dim", default=0, least=0)
+    # Qwen2-VL's `hidden_size` is that of the text model behind the tower, its own is `embed_dim`.
+    size = tower.integer("embed_dim", "vt_hidden_size", "hidden_size", "width", "d_model", default=0, least=0)
     layers = tower.integer(
         "num_hidden_layers",
         "depth",

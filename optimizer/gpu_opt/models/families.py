@@ -52,11 +52,6 @@ def _families() -> Mapping[str, Family]:
     return {row["model_type"]: _family(row, known=True) for row in rows("families.csv")}
 
 
-def known_families() -> tuple[str, ...]:
-    """All `model_type`s with a row of their own."""
-    return tuple(_families())
-
-
 def family_of(model_type: str) -> Family:
     """Defaults of an architecture; those of Llama, marked as not known, for one without a row."""
     found = _families().get(model_type.casefold())
