@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpu_opt.errors import InputError, Problem
+from gpu_opt.workload_file.problems import not_among
 from gpu_opt.workload_file.yaml_lines import Key, KeyPath, quoted
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ def _horizon(file: WorkloadFile) -> Iterator[Problem]:
 def _estate(file: WorkloadFile, *, sites_known: bool) -> Iterator[Problem]:
     sites = file.onprem.sites if file.onprem else ()
     names = {site.name for site in sites}
+    for index, site in enumerate(sites):
+        yield from _climate(file, ("onprem", "sites", index, "climate"), site.climate)
     yield from _unique(file, ((("onprem", "sites", index), site.name) for index, site in enumerate(sites)))
     yield from _unique(file, ((("inventory", index), entry.name) for index, entry in enumerate(file.inventory)))
     existing = file.commitments.existing if file.commitments else ()
@@ -91,6 +94,14 @@ def _estate(file: WorkloadFile, *, sites_known: bool) -> Iterator[Problem]:
         machines += [(("onprem", "purchasable", index), e) for index, e in enumerate(file.onprem.purchasable)]
     for path, machine in machines:
         yield from _machine(file, path, machine, names if sites_known else {*names, machine.site})
+
+
+def _climate(file: WorkloadFile, path: KeyPath, climate: str | None) -> Iterator[Problem]:
+    if climate is not None:
+        from gpu_opt.costs.cooling import climates
+
+        if climate not in climates():
+            yield file.problem(path, *not_among(climate, climates()))
 
 
 def _machine(file: WorkloadFile, path: KeyPath, machine: Any, sites: set[str]) -> Iterator[Problem]:
