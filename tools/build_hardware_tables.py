@@ -316,7 +316,13 @@ def main(data: Path) -> None:
     write("shapes.csv", map(shape, read(data / "cloud_instances.csv")), ("provider", "instance_type"))
     write("systems.csv", map(system, read(data / "onprem_systems.csv")), ("name",))
     regions = (
-        {"provider": row["provider"], "region": row["region"], "country": row["country"]}
+        {
+            "provider": row["provider"],
+            "region": row["region"],
+            "country": row["country"],
+            "source": f"regions and locations as {row['provider']} lists them" if row["country"] else "no country told",
+            "source_date": "2026",
+        }
         for row in read(data / "region_country.csv")
     )
     write("regions.csv", regions, ("provider", "region"))
