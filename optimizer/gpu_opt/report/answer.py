@@ -12,6 +12,7 @@ from gpu_opt.report.section import Line
 MAX_LINES = 12
 _FIXED_LINES = 6  # cost, runner-up, capacity, prices, proof, attention
 _RENTED = {"on_demand": "on demand", "spot": "on spot", "flex_start": "on flex start"}
+_HELD = {"existing": "under an existing commitment", "purchase": "that are bought", "owned": "owned"}
 
 
 def answer(plan: Plan) -> tuple[Line, ...]:
@@ -37,7 +38,7 @@ def answer(plan: Plan) -> tuple[Line, ...]:
 
 def market_words(market: str) -> str:
     """How a market reads in a sentence: `on demand`, `reserved 1y`."""
-    return _RENTED.get(market, market.replace("_", " "))
+    return _RENTED.get(market) or _HELD.get(market) or market.replace("_", " ")
 
 
 def gpus_per_instance(allocation: Allocation) -> float:
@@ -72,20 +73,27 @@ def _commitment(commitment: CommitmentPlan) -> str:
 
 
 def _run(plan: Plan, workload: WorkloadPlan) -> str:
-    """`train-70b: rent 16 × p5.48xlarge (8 × H100-SXM) on demand at aws/us-east-1, 5,002 instance-hours, done …`."""
+    """`train-70b: rent 16 × p5.48xlarge (8 × H100-SXM) on demand at aws/us-east-1, 5,002 instance-hours; done …`."""
     by_offer = _by_offer(workload.allocations)
     main, hours = by_offer[0]
-    gpus = gpus_per_instance(main)
     verb = "rent" if main.market in _RENTED else "use"
-    how = market_words(main.market)
-    inside = f" ({money.count(gpus)} × {main.gpu})" if gpus else f" ({main.gpu})"
-    text = (
-        f"{workload.name}: {verb} {money.count(main.instances)} × {main.instance_type}{inside} {how} "
-        f"at {main.provider}/{main.region}, {money.quantity(hours)} instance-hours"
-    )
-    if len(by_offer) > 1:
-        text += f", and {len(by_offer) - 1} other offer{'s' if len(by_offer) > 2 else ''}"
+    text = f"{workload.name}: {verb} {_machines(main)}, {money.quantity(hours)} instance-hours"
+    for other, _ in by_offer[1:2]:
+        text += f"; and {_machines(other)}"
+    if len(by_offer) > 2:
+        text += f"; and {len(by_offer) - 2} more offer{'s' if len(by_offer) > 3 else ''}"
     return text + _done(plan, workload.name)
+
+
+def _machines(allocation: Allocation) -> str:
+    """`2 × p5.48xlarge (8 × H100-SXM) on demand at aws/us-east-1`."""
+    gpus = gpus_per_instance(allocation)
+    inside = f"{money.count(gpus)} × {allocation.gpu}" if gpus else allocation.gpu
+    how = market_words(allocation.market)
+    if allocation.market == "existing" and not allocation.usd:
+        how = "that one has, paid already,"
+    place = f"{allocation.provider}/{allocation.region}"
+    return f"{money.count(allocation.instances)} × {allocation.instance_type} ({inside}) {how} at {place}"
 
 
 def _by_offer(allocations: Sequence[Allocation]) -> list[tuple[Allocation, float]]:
@@ -174,8 +182,7 @@ def _attention(plan: Plan) -> str:
         _counted(len(plan.warnings), "warning"),
         _counted(len(plan.coverage_gaps), "gap in the prices", "gaps in the prices"),
     ]
-    said = " and ".join(part for part in parts if part)
-    return f"{said}, listed below" if said else ""
+    return " and ".join(part for part in parts if part)
 
 
 def _counted(number: int, one: str, many: str = "") -> str:

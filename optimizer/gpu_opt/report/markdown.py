@@ -9,7 +9,7 @@ from gpu_opt.report.text import markdown
 def render(report: Report) -> str:
     """The whole report; the answer is a list, its labels bold."""
     parts = [f"# {markdown(report.title)}", _answer(report), *(section_markdown(s) for s in report.sections)]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _answer(report: Report) -> str:

@@ -14,7 +14,24 @@ from gpu_opt.report.cost_sections import cost_sections
 from gpu_opt.report.section import Report, Section, table
 
 _RUN_ROWS = 24
+_LATENCIES = ("ttft_p95_ms", "tpot_p95_ms", "e2e_p95_ms")
 _REJECTION_ROWS = 12
+_REJECTED = {
+    "market": "a market that is not asked for",
+    "purchasable": "only a list price: not for sale as it stands",
+    "scope": "outside the scope",
+    "too-dear": "dearer than what does the same",
+    "memory": "memory is too small",
+    "precision": "precision is missing",
+    "latency": "too slow for a latency limit",
+    "network": "network is too slow or unknown",
+    "deadline": "too slow for the deadline",
+    "allow-list": "not among the GPUs allowed",
+    "region": "not in the regions allowed",
+    "residency": "outside the countries allowed",
+    "spot": "spot is not allowed",
+    "measured": "not measured",
+}
 _UNIT_BY_SOURCE = {"model": "modelled", "calibrated": "calibrated", "measured": "measured"}
 
 
@@ -142,7 +159,7 @@ def binding(plan: Plan) -> Section:
 def rejections(plan: Plan) -> Section:
     """Why what was looked at was not taken, by reason."""
     ordered = sorted(plan.rejections.items(), key=lambda item: (-item[1], item[0]))
-    rows = [(reason.replace("_", " "), f"{number:,}") for reason, number in ordered]
+    rows = [(_REJECTED.get(reason, reason.replace("-", " ")), f"{number:,}") for reason, number in ordered]
     note = "`gpu-opt explain PLAN --why-not OFFER` tells why an offer was not taken."
     columns = ("reason", ">candidates")
     return table("rejections", "What could not be used", columns, rows, limit=_REJECTION_ROWS, note=note)
@@ -190,12 +207,10 @@ def _memory(allocation: Allocation) -> str:
 
 
 def _latency(allocation: Allocation) -> str:
-    """`ttft p95 612 ms, tpot p95 31 ms`."""
-    parts = []
-    for name, value in sorted(allocation.latency_ms.items()):
-        words = latency_key(name).removesuffix("_ms").replace("_", " ")
-        parts.append(f"{words} {money.quantity(value)} ms")
-    return ", ".join(parts)
+    """`ttft p95 612 ms, tpot p95 31 ms`; all of them are in plan.json."""
+    known = {latency_key(name): value for name, value in allocation.latency_ms.items()}
+    shown = [name for name in _LATENCIES if name in known] or sorted(known)[:1]
+    return ", ".join(f"{name.removesuffix('_ms').replace('_', ' ')} {money.quantity(known[name])} ms" for name in shown)
 
 
 def _unfunded(entry: object) -> str:
