@@ -207,6 +207,7 @@ def shape_note(row: Row, origin: str) -> str:
     if origin == "derived":
         return "Link taken from the form factor; the network is not published."
     known = {
+        "from the price feed": "GPU share and count follow from the size's name in the price list.",
         "GPU count from the price": "The share of a GPU follows from equal prices of a documented size.",
         "baseline; bursts": "Baseline network; short bursts go higher.",
         "scaleup_domain = max pod": "The domain is the largest pod.",

@@ -14,6 +14,7 @@ from gpu_opt.hardware import (
     shape_table,
     system_shape,
 )
+from gpu_opt.hardware._tables import rows
 
 TABLE = shape_table()
 
@@ -159,6 +160,11 @@ def test_every_row_holds_together() -> None:
         assert shape.origin in ("table", "derived"), place
         assert shape.confidence == "low" or shape.origin == "table", place
         assert shape.source, place
+
+
+def test_rows_of_low_confidence_say_why() -> None:
+    silent = [row["instance_type"] for row in rows("shapes.csv") if row["confidence"] == "low" and not row["note"]]
+    assert silent == []
 
 
 def test_systems_have_a_price_or_say_that_none_is_known() -> None:
