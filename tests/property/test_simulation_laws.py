@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpu_opt.domain.workload import TokenLength
 from gpu_opt.throughput.queueing.arrivals import Requests, sample_requests
-from gpu_opt.throughput.queueing.simulate import ROUTINGS, SimulationResult, simulate
+from gpu_opt.throughput.queueing.simulate import ROUTINGS, SimulationResult, simulate, simulate_closed_loop
 from gpu_opt.throughput.queueing.step_table import Floats
 
 
@@ -232,3 +232,39 @@ def test_near_saturation_routers_that_balance_wait_less_than_chance() -> None:
     }
     assert waits["least_loaded"] < waits["weighted"]
     assert waits["round_robin"] < waits["weighted"]
+
+
+def spread_lengths(count: int) -> Requests:
+    return sample_requests(1.0, count, TokenLength(mean_tokens=300), TokenLength(mean_tokens=60))
+
+
+@pytest.mark.parametrize("users", [1, 8, 40])
+def test_a_closed_loop_never_has_more_requests_than_users(users: int) -> None:
+    result = simulate_closed_loop(spread_lengths(600), Machine(), users=users)
+    sent, ended = result.arrival_seconds, result.arrival_seconds + result.e2e_seconds
+    # when a request is sent, those sent before it (or with it) that have not ended yet are at most all users
+    inside = [int(np.sum((sent <= now) & (ended > now + 1e-9))) for now in sent]
+    assert max(inside) == users
+
+
+@pytest.mark.parametrize("users", [1, 8, 40])
+def test_users_over_their_time_in_the_system_are_the_rate(users: int) -> None:
+    result = simulate_closed_loop(spread_lengths(4000), Machine(), users=users)
+    assert result.requests_per_second == pytest.approx(users / float(result.e2e_seconds.mean()), rel=0.02)
+
+
+def test_a_closed_loop_runs_like_an_open_one_at_the_rate_that_it_yields() -> None:
+    closed = simulate_closed_loop(spread_lengths(6000), Machine(), users=20)
+    lengths = TokenLength(mean_tokens=300), TokenLength(mean_tokens=60)
+    rate = closed.requests_per_second
+    opened = simulate(sample_requests(rate, 6000 / rate, *lengths), Machine())
+    assert opened.latency_ms("tpot", "mean") == pytest.approx(closed.latency_ms("tpot", "mean"), rel=0.1)
+
+
+def test_users_whose_requests_never_fit_are_rejected_without_stopping_the_others() -> None:
+    requests = Requests(
+        arrival_seconds=np.zeros(4), input_tokens=np.array([10, 5000, 10, 10]), output_tokens=np.array([5, 5, 5, 5])
+    )
+    result = simulate_closed_loop(requests, Machine(kv_token_capacity=100.0), users=1)
+    assert result.rejected == 1
+    assert np.isfinite(result.e2e_seconds).sum() == 3

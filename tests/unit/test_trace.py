@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gpu_opt.errors import InputError
 from gpu_opt.throughput.queueing.trace import Trace, read_trace
@@ -137,11 +139,12 @@ nan,100,10
 
 14.25,396,109
 14.5,1e400,3
+14.5,100,1700000000
 74.5,879,55
 """
     trace = read_trace(written(tmp_path, text))
     assert rows(trace) == EXPECTED
-    assert trace.refused_rows == 6
+    assert trace.refused_rows == 7
     assert [str(problem) for problem in trace.problems] == [
         "trace.csv:3: the time 'soon' is not a number.",
         "trace.csv:4: '-5' input tokens: a request needs at least one.",
@@ -149,6 +152,7 @@ nan,100,10
         "trace.csv:6: 2 columns where 3 are expected.",
         "trace.csv:7: the time 'nan' is not a number.",
         "trace.csv:10: '1e400' input tokens: a request needs at least one.",
+        "trace.csv:11: '1700000000' output tokens: no request is that long.",
     ]
 
 
@@ -229,3 +233,42 @@ def test_a_part_of_a_trace_holds_the_requests_of_that_time(tmp_path: Path) -> No
     trace = read_trace(written(tmp_path, PLAIN))
     assert rows(trace.between(4.0, 64.5)) == [(4.25, 396, 109)]
     assert trace.between(70.0, 80.0).requests == 0
+
+
+NUMBER = st.one_of(
+    st.integers(0, 10**15).map(str),
+    st.decimals(0, 10**6, places=4).map(str),
+    st.sampled_from(
+        ["", "0", "007", ".5", "5.", ".", "1e3", "-1", "+2", " 3", "1_000", "½", "inf", "12345678901234567890"]
+    ),
+)
+DATE = st.builds(
+    lambda days, seconds, digits, zone, letter: (
+        (datetime(1996, 1, 1) + timedelta(days=days, seconds=seconds)).isoformat(sep=letter)
+        + (f".{digits}" if digits else "")
+        + zone
+    ),
+    st.integers(0, 20000),
+    st.integers(0, 86399),
+    st.sampled_from(["", "0", "5", "123", "123456", "1234567", "999999999"]),
+    st.sampled_from(["", "Z", "+00:00", "+05:30", "-11:45"]),
+    st.sampled_from(["T", " "]),
+)
+
+
+@settings(max_examples=120, deadline=None)
+@given(rows=st.lists(st.tuples(st.one_of(DATE, NUMBER), NUMBER, NUMBER), max_size=12), dates=st.booleans())
+def test_the_vectorised_reader_agrees_with_the_careful_one(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, str]], dates: bool
+) -> None:
+    """Quotes around every field send all lines through the csv module and Python's own parsers."""
+    folder = tmp_path_factory.getbasetemp()
+    first = ("2024-02-29 12:00:00", "5", "6") if dates else ("1", "5", "6")
+    header = "time,input_tokens,output_tokens\n"
+    plain = read_trace(written(folder, header + "".join(",".join(row) + "\n" for row in (first, *rows)), "a.csv"))
+    quoted = "".join(",".join(f'"{cell}"' for cell in row) + "\n" for row in (first, *rows))
+    careful = read_trace(written(folder, header + quoted, "b.csv"))
+    assert plain.refused_rows == careful.refused_rows
+    assert np.allclose(plain.arrival_seconds, careful.arrival_seconds, rtol=1e-12, atol=2e-6)
+    assert np.array_equal(plain.input_tokens, careful.input_tokens)
+    assert np.array_equal(plain.output_tokens, careful.output_tokens)

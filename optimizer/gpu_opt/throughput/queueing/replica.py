@@ -46,7 +46,10 @@ class Tally:
 
 
 class Replica:
-    """Runs the requests in `queue` (indices into `jobs`, in order of arrival) in time order."""
+    """Runs the requests in `queue` (indices into `jobs`, in order of arrival) in time order.
+
+    In a closed loop `next_users` holds requests, the next one last, that each come when another one finishes.
+    """
 
     def __init__(self, table: StepTable, jobs: Jobs, tokens_per_step: float) -> None:
         self.table = table
@@ -56,6 +59,7 @@ class Replica:
         self.tally = Tally()
         self.finished = 0
         self.clock = 0.0
+        self.next_users: list[int] = []
         self._arrived = self._started = 0
         self._step = 0
         self._running = 0
@@ -226,6 +230,10 @@ class Replica:
         self.jobs.finish[index] = self.clock
         self.jobs.finish_step[index] = -1
         self.finished += 1
+        if self.next_users:
+            follower = self.next_users.pop()
+            self.jobs.arrival[follower] = self.clock
+            self.queue.append(follower)
 
     def _preempt(self) -> None:
         """Drops the sequence admitted last; it will compute its context so far again, as vLLM does."""

@@ -19,6 +19,7 @@ from gpu_opt.throughput.queueing.columns import (
 
 Row = tuple[float, float, float]
 _QUOTED_CHARACTERS = 40
+MAX_TOKENS = 10**8  # longer than any context: a time or an id in the wrong column
 
 
 def is_iso_time(text: str) -> bool:
@@ -72,6 +73,8 @@ def _checked(time: str, inputs: str, outputs: str, iso: bool, file: str, line: i
         tokens = _number(text)
         if tokens is None or tokens < 1:
             return Problem(file=file, line=line, what=f"{_short(text)} {label} tokens: a request needs at least one.")
+        if tokens > MAX_TOKENS:
+            return Problem(file=file, line=line, what=f"{_short(text)} {label} tokens: no request is that long.")
         lengths.append(tokens)
     return seconds, lengths[0], lengths[1]
 

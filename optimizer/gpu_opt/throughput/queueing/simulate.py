@@ -104,6 +104,36 @@ def simulate(
     return _result(requests, jobs, fleet, replica, api_seconds)
 
 
+def simulate_closed_loop(
+    requests: Requests,
+    model: StepModel,
+    *,
+    users: int,
+    prefix_cache_hit_fraction: float = 0.0,
+    tokens_per_step: float = 1.0,
+    api_seconds: float = 0.0,
+) -> SimulationResult:
+    """`users` that each send the next request when their last one ends, from a start all at once, on one replica.
+
+    Arrival times of `requests` are not used; those of the result are when each request was sent.
+    """
+    _check(requests, [model], "round_robin", ())
+    typical = float(requests.input_tokens.mean() + requests.output_tokens.mean() / 2)
+    jobs = _jobs(requests, prefix_cache_hit_fraction, tokens_per_step)
+    replica = Replica(build_table(model, typical_context_tokens=typical), jobs, tokens_per_step)
+    fits = np.array(jobs.new_tokens) + requests.output_tokens <= model.kv_token_capacity
+    order = np.flatnonzero(fits).tolist()
+    jobs.arrival = [0.0] * len(requests)
+    replica.queue, replica.next_users = order[:users], order[users:][::-1]
+    replica.run_until(float("inf"))
+    sent = Requests(
+        arrival_seconds=np.array(jobs.arrival),
+        input_tokens=requests.input_tokens,
+        output_tokens=requests.output_tokens,
+    )
+    return _result(sent, jobs, [replica], np.where(fits, 0, -1), api_seconds)
+
+
 def _check(requests: Requests, models: list[StepModel], routing: str, weights: Sequence[float]) -> None:
     problems = []
     if not len(requests):

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from gpu_opt.errors import InputError, Problem
 from gpu_opt.throughput.queueing import fast_csv
 from gpu_opt.throughput.queueing.columns import TraceColumns, find_columns, guess_seconds_per_unit
-from gpu_opt.throughput.queueing.rows import Row, is_iso_time, parse_json_row, parse_row
+from gpu_opt.throughput.queueing.rows import MAX_TOKENS, Row, is_iso_time, parse_json_row, parse_row
 
 _BLOCK_BYTES = 1 << 23
 _MAX_PROBLEMS = 20
@@ -153,7 +153,8 @@ def _read_block(
     times, time_ok = parse_time(data, *lines.field(columns.time))
     inputs, input_ok = fast_csv.parse_decimals(data, *lines.field(columns.input_tokens))
     outputs, output_ok = fast_csv.parse_decimals(data, *lines.field(columns.output_tokens))
-    good = time_ok & input_ok & output_ok & (inputs >= 1) & (outputs >= 1)
+    good = time_ok & input_ok & output_ok & (np.minimum(inputs, outputs) >= 1)
+    good &= np.maximum(inputs, outputs) <= MAX_TOKENS
     collected.times.append(times[good])
     collected.inputs.append(inputs[good])
     collected.outputs.append(outputs[good])
