@@ -17,6 +17,10 @@ _HOURS_PER_DAY = 24.0
 _DEFAULT_CLASS = "large_cluster"
 _P95_SCORE = 1.6449  # of a standard normal
 _MAX_EXPONENT = 60.0
+_SMALL_RUN_GPUS = 1024.0
+_GROWTH_DOUBLINGS = 4.0  # from 1,024 to 16,384 GPUs
+_SMALL_OVERHEAD = 0.03
+_LARGE_OVERHEAD = 0.18
 
 
 class SpotNeedsCheckpoints(ValueError):
@@ -57,6 +61,21 @@ def failure_rates() -> Mapping[str, FailureRate]:
         )
         for row in csv.DictReader(text.splitlines())
     }
+
+
+def default_restart_hours() -> float:
+    """Hours from a failure that is noticed to a job that trains again."""
+    return failure_rates()[_DEFAULT_CLASS].restart_hours
+
+
+def whole_run_overhead(gpus: float) -> float:
+    """What a pretraining run spends beside its steady main stage, as a fraction of it.
+
+    Evaluation and warm-up always; above a few thousand GPUs also long-context stages, annealing and reruns: very
+    large published runs bill 1/0.9 to 1/0.8 of what their steady speed implies.
+    """
+    grown = min(1.0, max(0.0, math.log2(max(gpus, 1.0) / _SMALL_RUN_GPUS) / _GROWTH_DOUBLINGS))
+    return _SMALL_OVERHEAD + grown * (_LARGE_OVERHEAD - _SMALL_OVERHEAD)
 
 
 def mtti_hours(gpus: float) -> float:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gpu_opt import models
 from gpu_opt.domain.model import ModelSpec
+from gpu_opt.models.assumed import assumed
+from gpu_opt.models.presets import find
 
 _BILLION = 1e9
 _CLOSE = 0.12  # a preset's parameter count may differ from the cell's by rounding and by tied tables
@@ -22,7 +23,7 @@ def number(text: str | None) -> float | None:
 
 def model_of(row: Mapping[str, str]) -> ModelSpec | None:
     """The model of a row; None when neither its name nor its cells tell a size."""
-    preset = models.find(row.get("model", ""))
+    preset = find(row.get("model", ""))
     if preset is not None and _agrees(preset, row):
         return preset
     sizes = [number(row.get(name)) for name in ("n_layers", "hidden", "n_heads", "vocab")]
@@ -31,7 +32,7 @@ def model_of(row: Mapping[str, str]) -> ModelSpec | None:
     params = number(row.get("params_b"))
     if params:
         active = number(row.get("active_params_b"))
-        return models.assumed(params * _BILLION, active_params=active * _BILLION if active else None)
+        return assumed(params, active if active and active < params else None, name=row.get("model", ""))
     return preset
 
 

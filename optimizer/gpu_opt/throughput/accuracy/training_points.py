@@ -16,7 +16,7 @@ from gpu_opt.throughput.accuracy.notes import Hints, read_hints
 from gpu_opt.throughput.accuracy.report import Skipped
 from gpu_opt.throughput.accuracy.row_model import model_of, number
 from gpu_opt.throughput.training.columns import linear_peak_tflops
-from gpu_opt.throughput.training.constants import StackInfo, family_of, table_rows
+from gpu_opt.throughput.training.constants import StackInfo, family_of, stacks, table_rows
 from gpu_opt.throughput.training.defaults import resolve_stack
 
 _NODE_GPUS = 8
@@ -120,7 +120,7 @@ def _layout(row: Mapping[str, str], stack: StackInfo, gpus: int, hints: Hints) -
         tp = None
     if tp and pp and gpus % (tp * pp):
         pp = None
-    if tp and pp and cp and gpus % (tp * pp * cp):
+    if tp and pp and cp and (gpus % (tp * pp * cp) or gpus / (tp * pp * cp) > (number(row.get("global_batch_seqs")) or gpus)):
         cp = None
     return Parallelism(
         tp=tp,
@@ -157,6 +157,8 @@ def point_of(row: Mapping[str, str]) -> Point | Skipped:
     kind, method = _method(row)
     stack, stack_known, _ = resolve_stack(row.get("stack", ""), accelerator, kind=kind, method=method)
     hints = read_hints(row.get("notes", ""), row.get("source", ""))
+    if _whole(row.get("zero_stage")) == 3 and stack.name == "megatron":
+        stack = stacks()["deepspeed"]
     layout = _layout(row, stack, gpus, hints)
     precision_cell = row.get("precision", "")
     return Point(

@@ -15,6 +15,7 @@ from gpu_opt.throughput.training.step import expert_cut, expert_params
 LINES = ("weights", "gradients", "optimizer", "activations", "logits", "buffers", "framework")
 _HALF_BYTES = 2.0
 _ADAPTER_STATE_BYTES = 14.0  # of an adapter, beside its 2-byte weight: fp32 gradient share, master, two moments
+_SELECTIVE_SHARE = 0.6  # of activations that stay when norms, activation functions or every other layer are computed again
 _NF4_BYTES = 0.5625  # 4 bits and the scales of their blocks
 
 
@@ -61,13 +62,18 @@ def _state(runs: Runs, rules: Rules, embedding: Array) -> dict[str, Array]:
 
 
 def layer_activation_bytes(runs: Runs, rules: Rules) -> Array:
-    """M2: bytes that one layer keeps per token for its backward pass, with fused attention and sequence parallel."""
+    """M2: bytes that one layer keeps per token for its backward pass, with fused attention and sequence parallel.
+
+    With 8-bit multiplies the inputs of linear layers are kept in 8 bits.
+    """
     dims, task, spread = runs.dims, runs.task, runs.spread
-    attention = 12.0 * dims.hidden + 2.0 * (dims.query_width + dims.kv_width) + 2.0 * dims.query_width
+    low = task.linear_bits < 16.0
+    attention = np.where(low, 7.0, 12.0) * dims.hidden + 2.0 * (dims.query_width + dims.kv_width)
+    attention = attention + np.where(low, 3.0, 2.0) * dims.query_width
     routed = dims.experts_per_token * dims.expert_ffn + dims.shared_ffn
     wide = (dims.dense_layers * dims.ffn + dims.moe_layers * routed) / dims.layers
     moe_copies = 4.0 * dims.experts_per_token * dims.hidden * dims.moe_layers / dims.layers
-    mlp = 4.0 * (dims.mlp_matrices - 1.0) * wide + moe_copies
+    mlp = np.where(low, 2.25, 4.0) * (dims.mlp_matrices - 1.0) * wide + moe_copies
     kept = np.where(task.trains_base > 0, 1.0, rules.frozen_activation)
     return np.asarray((attention + mlp) / spread.tp * rules.activation * kept)
 
@@ -79,7 +85,7 @@ def _activations(runs: Runs, rules: Rules, in_flight: Array) -> Array:
     layers = _stage_layers(runs)
     layer = layer_activation_bytes(runs, rules)
     inputs = _HALF_BYTES * dims.hidden / spread.tp
-    selective = layer - 2.0 * dims.query_width / spread.tp
+    selective = _SELECTIVE_SHARE * layer
     kept = np.where(spread.recompute >= 2, inputs, np.where(spread.recompute >= 1, selective, layer))
     live = np.where(spread.recompute >= 2, layer, 0.0)
     return np.asarray(tokens * (layers * in_flight * kept + live))

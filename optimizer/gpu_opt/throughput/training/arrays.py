@@ -127,6 +127,8 @@ class Stack(Columns):
     fsdp_overlap: Array
     cp_overlap: Array
     moe_factor: Array
+    moe_launch_seconds: Array
+    ep_overlap: Array
     dequantise: Array
     adapter: Array
     hop_seconds: Array

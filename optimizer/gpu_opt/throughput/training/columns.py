@@ -144,6 +144,7 @@ def device_of(accelerator: Accelerator, shape: Shape, precision: str) -> Device:
 def stack_of(constants: Mapping[str, float]) -> Stack:
     """The columns of a stack's constants."""
     values = {name: one(value) for name, value in constants.items()}
+    values["moe_launch_seconds"] = values.pop("moe_launch_ms") * 1e-3
     values["launch_seconds"] = values.pop("launch_ms") * 1e-3
     values["hop_seconds"] = values.pop("hop_us") * 1e-6
     return Stack(**values)

@@ -55,13 +55,19 @@ def context_seconds(runs: Runs, tokens: Array, attention_both: Array) -> Array:
 
 
 def expert_seconds(runs: Runs, tokens: Array) -> Array:
-    """Seconds per average layer and microbatch of sending tokens to their experts and back, both passes."""
+    """Seconds per average layer and microbatch of sending tokens to their experts and back, both passes.
+
+    Beyond the scale-up domain a token goes once to each domain that holds one of its experts.
+    """
     spread, dims = runs.spread, runs.dims
     ep = spread.ep
-    sent = 4.0 * dims.experts_per_token * tokens * dims.hidden * _HALF_BYTES / spread.tp * (1.0 - 1.0 / ep)
-    outside = np.clip(1.0 - runs.device.scaleup_domain / (ep * spread.tp), 0.0, 1.0)
-    wire = sent * ((1.0 - outside) / _local_rate(runs) + outside / _network_rate(runs))
-    wire = wire + 4.0 * runs.stack.hop_seconds * np.log2(np.maximum(ep, 1.0))
+    each_way = 4.0 * tokens * dims.hidden * _HALF_BYTES / spread.tp
+    span = np.minimum(ep * spread.tp, np.maximum(spread.gpus / spread.pp, 1.0))
+    domains = np.maximum(span / runs.device.scaleup_domain, 1.0)
+    visited = (domains - 1.0) * (1.0 - (1.0 - 1.0 / domains) ** dims.experts_per_token)
+    inside = dims.experts_per_token * (1.0 - 1.0 / ep)
+    wire = each_way * (inside / _local_rate(runs) + visited / _network_rate(runs))
+    wire = wire * (1.0 - runs.stack.ep_overlap) + 4.0 * runs.stack.hop_seconds * np.log2(np.maximum(ep, 1.0))
     return np.asarray(wire * dims.moe_layers / dims.layers)
 
 

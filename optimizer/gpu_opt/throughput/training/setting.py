@@ -40,6 +40,11 @@ class Prepared:
     notes: tuple[str, ...]
 
 
+def is_known_gpu(accelerator: Accelerator) -> bool:
+    """Whether the constants of an accelerator's family rest on measured runs."""
+    return family_of(accelerator) in KNOWN_FAMILIES
+
+
 def precision_gap(job: TrainJob, shape: Shape, accelerator: Accelerator) -> Rejection | None:
     """A rejection when the part lacks the precision, or the 16-bit type that everything else runs in."""
     precision = base_precision(job.precision)
@@ -105,7 +110,7 @@ def prepare(
         setting=setting,
         stack=stack,
         method=method,
-        gpu_known=family_of(accelerator) in KNOWN_FAMILIES,
+        gpu_known=is_known_gpu(accelerator),
         stack_known=stack_known,
         calibrated=calibrated,
         interval=interval,

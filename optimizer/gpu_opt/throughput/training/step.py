@@ -49,12 +49,12 @@ def expert_cut(runs: Runs) -> Array:
 
 
 def _stage_seconds(runs: Runs, per_layer: Array, head: Array) -> Array:
-    """The slowest stage: whole layers, the head counted in layers, as balanced as that allows."""
-    spread = runs.spread
-    chunks = spread.pp * spread.virtual_stages
-    layers = np.ceil((runs.dims.layers + head / per_layer) / chunks - 1e-9) / spread.pp * chunks
-    whole = layers * per_layer
-    return np.asarray(np.where(spread.pp > 1, whole, runs.dims.layers * per_layer + head))
+    """The slowest stage: whole layers, and the head either on top of the last stage or counted as layers."""
+    stages = runs.spread.pp
+    plain = np.ceil(runs.dims.layers / stages - 1e-9) * per_layer + head
+    balanced = np.ceil((runs.dims.layers + head / per_layer) / stages - 1e-9) * per_layer
+    whole = np.minimum(plain, np.maximum(balanced, head))
+    return np.asarray(np.where(stages > 1, whole, runs.dims.layers * per_layer + head))
 
 
 def step(runs: Runs) -> Step:
