@@ -64,15 +64,17 @@ class _Collected:
     times: list[npt.NDArray[np.float64]]
     inputs: list[npt.NDArray[np.float64]]
     outputs: list[npt.NDArray[np.float64]]
+    lines: list[npt.NDArray[np.int64]]
     problems: list[Problem]
     refused_rows: int = 0
 
-    def add(self, rows: list[Row]) -> None:
+    def add(self, rows: list[Row], lines: list[int]) -> None:
         if rows:
             times, inputs, outputs = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
             self.times.append(times)
             self.inputs.append(inputs)
             self.outputs.append(outputs)
+            self.lines.append(np.array(lines, dtype=np.int64))
 
     def refuse(self, problem: Problem) -> None:
         self.refused_rows += 1
@@ -87,7 +89,7 @@ def read_trace(path: str | Path) -> Trace:
     can't be read, its columns aren't known, or no row is usable.
     """
     path = Path(path)
-    collected = _Collected(times=[], inputs=[], outputs=[], problems=[])
+    collected = _Collected(times=[], inputs=[], outputs=[], lines=[], problems=[])
     try:
         with _open(path) as file:
             first = file.readline()
@@ -158,10 +160,12 @@ def _read_block(
     collected.times.append(times[good])
     collected.inputs.append(inputs[good])
     collected.outputs.append(outputs[good])
+    collected.lines.append(np.flatnonzero(lines.regular)[good] + line)
     slow = ~lines.regular
     slow[np.flatnonzero(lines.regular)[~good]] = True
     slow &= lines.end > lines.start
     rows: list[Row] = []
+    row_lines: list[int] = []
     for index in np.flatnonzero(slow).tolist():
         text = block[int(lines.start[index]) : int(lines.end[index])].decode("utf-8", errors="replace")
         if not text.strip():
@@ -171,7 +175,8 @@ def _read_block(
             collected.refuse(row)
         else:
             rows.append(row)
-    collected.add(rows)
+            row_lines.append(line + index)
+    collected.add(rows, row_lines)
     return len(lines.start)
 
 
@@ -190,7 +195,7 @@ def _read_json_lines(first: bytes, file: BinaryIO, name: str, collected: _Collec
         else:
             rows.append(row[0])
             unit = unit or row[1]
-    collected.add(rows)
+    collected.add(rows, list(range(len(rows))))
     return unit
 
 
@@ -208,8 +213,9 @@ def _assemble(name: str, collected: _Collected, seconds_per_unit: float) -> Trac
         raise InputError([*collected.problems, nothing])
     inputs = np.concatenate(collected.inputs)
     outputs = np.concatenate(collected.outputs)
-    if np.any(np.diff(times) < 0):
-        order = np.argsort(times, kind="stable")
+    lines = np.concatenate(collected.lines)
+    if np.any(np.diff(times) < 0) or np.any(np.diff(lines) < 0):
+        order = np.lexsort((lines, times))
         times, inputs, outputs = times[order], inputs[order], outputs[order]
     unit = seconds_per_unit or guess_seconds_per_unit(float(times[0]))
     start = float(times[0]) * unit
