@@ -44,11 +44,11 @@ class Http:
         self,
         *,
         timeout_seconds: float = TIMEOUT_SECONDS,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.timeout_seconds = timeout_seconds
-        self._sleep = sleep
+        self._sleep = sleep or time.sleep
         self._clock = clock
         self._opener = urllib.request.build_opener(_NoRedirect())
 

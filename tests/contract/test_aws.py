@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from moto import mock_aws
 from tests.contract.contract import TODAY, AdapterContract, edit
 from tests.contract.fake_http import Answer, Asked, serving
 
