@@ -11,8 +11,8 @@ from gpu_opt.report.section import Line
 
 MAX_LINES = 12
 _FIXED_LINES = 6  # cost, runner-up, capacity, prices, proof, attention
-_RENTED = {"on_demand": "on demand", "spot": "on spot", "flex_start": "on flex start"}
-_HELD = {"existing": "under an existing commitment", "purchase": "that are bought", "owned": "owned"}
+_RENTED = {"on_demand": "on demand", "spot": "spot", "flex_start": "flex start"}
+_HELD = {"existing": "existing commitment", "purchase": "bought"}
 
 
 def answer(plan: Plan) -> tuple[Line, ...]:
@@ -37,7 +37,7 @@ def answer(plan: Plan) -> tuple[Line, ...]:
 
 
 def market_words(market: str) -> str:
-    """How a market reads in a sentence: `on demand`, `reserved 1y`."""
+    """How a market is called: `on demand`, `reserved 1y`, `bought`."""
     return _RENTED.get(market) or _HELD.get(market) or market.replace("_", " ")
 
 
@@ -77,23 +77,32 @@ def _run(plan: Plan, workload: WorkloadPlan) -> str:
     by_offer = _by_offer(workload.allocations)
     main, hours = by_offer[0]
     verb = "rent" if main.market in _RENTED else "use"
-    text = f"{workload.name}: {verb} {_machines(main)}, {money.quantity(hours)} instance-hours"
+    text = f"{workload.name}: {verb} {_machines(plan, workload, main)}, {money.quantity(hours)} instance-hours"
     for other, _ in by_offer[1:2]:
-        text += f"; and {_machines(other)}"
+        text += f"; and {_machines(plan, workload, other)}"
     if len(by_offer) > 2:
         text += f"; and {len(by_offer) - 2} more offer{'s' if len(by_offer) > 3 else ''}"
     return text + _done(plan, workload.name)
 
 
-def _machines(allocation: Allocation) -> str:
-    """`2 × p5.48xlarge (8 × H100-SXM) on demand at aws/us-east-1`."""
+def peak_instances(plan: Plan, workload: WorkloadPlan, allocation: Allocation) -> float:
+    """The most instances of an offer at one time in a period: those of the fleet where nothing else uses them."""
+    for entry in plan.fleet:
+        if (entry.offer, entry.period, entry.used_by) == (allocation.offer, allocation.period, (workload.name,)):
+            return entry.instances
+    return allocation.instances
+
+
+def _machines(plan: Plan, workload: WorkloadPlan, allocation: Allocation) -> str:
+    """`2 × p5.48xlarge (8 × H100-SXM, on demand) at aws/us-east-1`."""
+    count = peak_instances(plan, workload, allocation)
     gpus = gpus_per_instance(allocation)
     inside = f"{money.count(gpus)} × {allocation.gpu}" if gpus else allocation.gpu
     how = market_words(allocation.market)
     if allocation.market == "existing" and not allocation.usd:
-        how = "that one has, paid already,"
+        how = "already paid"
     place = f"{allocation.provider}/{allocation.region}"
-    return f"{money.count(allocation.instances)} × {allocation.instance_type} ({inside}) {how} at {place}"
+    return f"{money.count(count)} × {allocation.instance_type} ({inside}, {how}) at {place}"
 
 
 def _by_offer(allocations: Sequence[Allocation]) -> list[tuple[Allocation, float]]:
@@ -101,7 +110,7 @@ def _by_offer(allocations: Sequence[Allocation]) -> list[tuple[Allocation, float
     found = []
     for _, group in groupby(sorted(allocations, key=lambda a: a.offer), key=lambda a: a.offer):
         held = list(group)
-        largest = max(held, key=lambda a: (a.instances, a.period))
+        largest = max(held, key=lambda a: (a.instances, a.instance_hours, a.period))
         found.append((sum(a.gpu_hours for a in held), largest, sum(a.instance_hours for a in held)))
     found.sort(key=lambda entry: (-entry[0], entry[1].offer))
     return [(largest, hours) for _, largest, hours in found]
@@ -161,10 +170,10 @@ def _proof(plan: Plan) -> str:
     gap = money.percent(plan.gap)
     if plan.certified:
         text = "optimal for these inputs" + (f" within {gap}" if plan.gap > 0 else "")
+    elif plan.gap > plan.gap_asked:
+        text = f"feasible; the best may be up to {gap} cheaper (asked for: {money.percent(plan.gap_asked)})"
     else:
-        text = (
-            f"feasible, not proven: the best possible may be {gap} cheaper (asked for {money.percent(plan.gap_asked)})"
-        )
+        text = "feasible; that nothing is cheaper is not proven, for the search was narrowed"
     if plan.low_usd != plan.high_usd and plan.objective_usd > 0:
         text += f"; the inputs move it {_moves(plan)}"
     return text + ("; re-checked independently" if plan.verified else "; NOT verified")

@@ -39,6 +39,7 @@ _COMMITTED = {
     "quote": ("Contract", _USAGE),
     "existing": ("Existing commitment", _USAGE),
 }
+_BY_USE = ("rent", "energy of work", "late")
 _BY_THE_HOUR = ("rent", "committed", "annuity", "existing")
 Row = dict[str, object]
 
@@ -87,7 +88,7 @@ class _Maker:
         row |= {
             "ChargeCategory": _category(line),
             "ChargeDescription": line.label,
-            "ChargeFrequency": "Recurring" if line.unit in ("period", "instance-hour") else "Usage-Based",
+            "ChargeFrequency": "Usage-Based" if line.label in _BY_USE else "Recurring",
             "RegionId": allocation.region if allocation else None,
             "ResourceId": line.offer or None,
             "SkuId": allocation.instance_type if allocation else None,

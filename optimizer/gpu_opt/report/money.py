@@ -6,6 +6,7 @@ import math
 from datetime import date, datetime
 
 _WHOLE_FROM_USD = 1_000
+_HUNDRED_USD = 100
 _UNKNOWN = "unknown"
 
 
@@ -26,7 +27,8 @@ def usd_rough(amount: float) -> str:
     if amount == 0 or not math.isfinite(amount):
         return usd_short(amount)
     digits = 2 - math.floor(math.log10(abs(amount)))
-    return usd_short(round(amount, min(digits, 2)))
+    rounded = round(amount, min(digits, 2))
+    return _signed(rounded, f"{abs(rounded):,.0f}") if abs(rounded) >= _HUNDRED_USD else usd(rounded)
 
 
 def usd_rate(rate: float) -> str:

@@ -9,7 +9,7 @@ from gpu_opt.answer.document import latency_key, memory_gib
 from gpu_opt.domain.option import Layout
 from gpu_opt.domain.plan import Allocation, Plan
 from gpu_opt.report import money
-from gpu_opt.report.answer import answer, gpus_per_instance, market_words
+from gpu_opt.report.answer import answer, gpus_per_instance, market_words, peak_instances
 from gpu_opt.report.cost_sections import cost_sections
 from gpu_opt.report.section import Report, Section, table
 
@@ -63,8 +63,8 @@ def where(plan: Plan) -> Section:
             allocation.period,
             f"{allocation.provider}/{allocation.region}",
             allocation.instance_type,
-            market_words(allocation.market).removeprefix("on ") if allocation.market != "on_demand" else "on demand",
-            money.count(allocation.instances),
+            market_words(allocation.market),
+            money.count(peak_instances(plan, workload, allocation)),
             _gpus(allocation),
             money.quantity(allocation.instance_hours),
             money.quantity(allocation.gpu_hours),
@@ -177,7 +177,7 @@ def layout_text(layout: Layout | None) -> str:
         parts.append(f"recompute {layout.recompute}")
     if layout.micro_batch > 1:
         parts.append(f"micro-batch {layout.micro_batch}")
-    return ", ".join(parts) or "1 GPU"
+    return ", ".join(parts) or "one GPU"
 
 
 def _gpus(allocation: Allocation) -> str:
