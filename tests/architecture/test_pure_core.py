@@ -12,7 +12,7 @@ CORE = sorted(
     if "cli" not in path.relative_to(ROOT / "optimizer/gpu_opt").parts
 )
 FORBIDDEN_MODULES = {"socket", "ssl", "urllib", "http", "requests", "subprocess", "random", "tempfile", "logging"}
-FORBIDDEN_NAMES = {"print", "input", "breakpoint", "exit", "quit"}
+FORBIDDEN_CALLS = {"print", "input", "breakpoint", "exit", "quit"}
 FORBIDDEN_ATTRIBUTES = {  # (object, attribute): a duration by perf_counter is no clock
     ("os", "environ"),
     ("os", "getenv"),
@@ -35,8 +35,8 @@ def impurities(tree):
             yield from ((node.lineno, f"import {root}") for root in sorted(roots & FORBIDDEN_MODULES))
         elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in FORBIDDEN_MODULES:
             yield node.lineno, f"from {node.module}"
-        elif isinstance(node, ast.Name) and node.id in FORBIDDEN_NAMES:
-            yield node.lineno, node.id
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FORBIDDEN_CALLS:
+            yield node.lineno, node.func.id
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             if (node.value.id, node.attr) in FORBIDDEN_ATTRIBUTES:
                 yield node.lineno, f"{node.value.id}.{node.attr}"
