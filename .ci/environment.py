@@ -41,12 +41,12 @@ def say(message):
 
 
 def run(*command):
-    return subprocess.run(command, stdin=subprocess.DEVNULL).returncode
+    return subprocess.run(command, stdin=subprocess.DEVNULL, close_fds=False).returncode
 
 
 @contextmanager
 def one_at_a_time():
-    """Two makes that install into the same folder wait for each other."""
+    """Two makes that install into the same folder wait for each other, and for what a killed one left running."""
     with open(__file__, "rb") as lock:
         try:
             import fcntl
@@ -54,6 +54,7 @@ def one_at_a_time():
             yield
             return
         fcntl.flock(lock, fcntl.LOCK_EX)
+        os.set_inheritable(lock.fileno(), True)
         yield
 
 
