@@ -59,7 +59,7 @@ machines = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(load=loads, machine=machines, replicas=st.integers(1, 3), routing=st.sampled_from(ROUTINGS))
 def test_every_request_finishes_once_or_is_rejected_because_it_can_never_fit(
     load: Requests, machine: Machine, replicas: int, routing: str
@@ -74,7 +74,7 @@ def test_every_request_finishes_once_or_is_rejected_because_it_can_never_fit(
     assert np.all(result.e2e_seconds[served] >= result.ttft_seconds[served] - 1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(load=loads, machine=machines)
 def test_nothing_is_faster_than_alone_on_the_machine(load: Requests, machine: Machine) -> None:
     result = simulate(load, machine)
@@ -108,14 +108,14 @@ def test_gaps_between_tokens_add_up_to_the_time_in_decode() -> None:
     assert result.itl_tokens.sum() == result.output_tokens - len(result.e2e_seconds)
 
 
-@pytest.mark.parametrize("statistic", ["mean", "p50", "p95", "p99"])
-def test_latency_grows_with_the_rate(statistic: str) -> None:
+def test_latency_grows_with_the_rate() -> None:
     lengths = TokenLength(mean_tokens=300), TokenLength(mean_tokens=60)
-    requests = sample_requests(1.0, 6000, *lengths)
+    requests = sample_requests(1.0, 5000, *lengths)
     results = [simulate(requests.at_rate(rate), Machine()) for rate in (2.0, 8.0, 14.0, 20.0, 40.0)]
     for metric in ("ttft", "tpot", "e2e"):
-        values = [result.latency_ms(metric, statistic) for result in results]
-        assert values == sorted(values), metric
+        for statistic in ("mean", "p50", "p95", "p99"):
+            values = [result.latency_ms(metric, statistic) for result in results]
+            assert values == sorted(values), (metric, statistic)
 
 
 @pytest.mark.parametrize("rho", [0.3, 0.6, 0.8])
@@ -161,6 +161,19 @@ def test_a_full_cache_preempts_and_loses_throughput_but_no_request() -> None:
     assert tight.requests_per_second < 0.5 * roomy.requests_per_second
     # contexts average 200 tokens once a sequence runs: 2,000 tokens hold about 10 to 14 of them
     assert 8 < tight.running_seconds / tight.last_finish_seconds < 16
+
+
+def test_a_cache_that_fills_while_a_long_prompt_is_computed_preempts_too() -> None:
+    # two sequences of 100 tokens and a prompt of 750 leave less than 50 of 1,000; at 14 prompt tokens a step the prompt
+    # takes 54 steps, in which the two sequences would grow by 108
+    requests = Requests(
+        arrival_seconds=np.array([0.0, 0.0, 0.15]),
+        input_tokens=np.array([100, 100, 750]),
+        output_tokens=np.array([400, 400, 20]),
+    )
+    result = simulate(requests, Machine(kv_token_capacity=1000.0, chunk_tokens=16))
+    assert result.preemptions >= 1
+    assert np.isfinite(result.e2e_seconds).all()
 
 
 def test_a_prompt_on_an_idle_machine_takes_its_prefill_and_then_a_step_a_token() -> None:

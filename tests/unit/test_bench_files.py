@@ -198,6 +198,7 @@ Request Throughput (requests/sec),2.50
 Endpoint,GPU_Index,GPU_Name,GPU_UUID,Metric,avg,min,max
 localhost:9400,0,NVIDIA L40S,GPU-a,GPU Power Usage (W),310.0,300.0,320.0
 localhost:9400,0,NVIDIA L40S,GPU-a,GPU Utilization (%),85.0,80.0,90.0
+localhost:9400,1
 """
 
 
@@ -408,12 +409,19 @@ def test_aiperf_takes_the_profiling_phase_and_the_gpus_that_telemetry_saw(tmp_pa
         ({"phases": {"profiling": {"type": "gamma", "rate": 2.0}}}, ["open-loop gamma rate", "2", ""]),
         ({"phases": [{"concurrency": 5}]}, ["closed-loop serving", "", "5"]),
         ({}, ["burst (all 256 requests at t=0)", "inf", "256"]),
+        ({"phases": []}, ["burst (all 256 requests at t=0)", "inf", "256"]),
     ],
 )
 def test_aiperf_load_in_all_its_shapes(tmp_path: Path, config: dict[str, object], expected: list[str]) -> None:
     row = only(read_bench_file(saved(tmp_path, AIPERF | {"input_config": config, "was_cancelled": True})))
     assert shown(row, "scenario", "request_rate", "concurrency_or_batch") == expected
     assert row["notes"] == "the run was cancelled"
+
+
+def test_a_run_that_tells_nothing_of_its_load_leaves_it_open(tmp_path: Path) -> None:
+    silent = {key: value for key, value in AIPERF.items() if key not in ("request_count", "input_config")}
+    row = only(read_bench_file(saved(tmp_path, silent)))
+    assert shown(row, "scenario", "request_rate", "concurrency_or_batch", "model") == ["", "", "", ""]
 
 
 def test_units_are_those_that_the_file_names(tmp_path: Path) -> None:

@@ -120,6 +120,12 @@ def test_what_has_no_step_model_is_not_simulated() -> None:
         assert confirmed_option(service, SHAPE, GPU, chosen) == chosen
 
 
+def test_a_precision_that_the_gpu_lacks_is_not_simulated() -> None:
+    old = load_accelerators()["V100-SXM-32GB"]
+    eight_bit = dataclasses.replace(SERVICE, precision="fp8")
+    assert fleet_of(eight_bit, SHAPE, old, planned(), replicas=1) is None
+
+
 def test_a_layout_that_does_not_fit_is_not_simulated() -> None:
     big = dataclasses.replace(SERVICE, model=preset("llama-3-70b"))
     assert fleet_of(big, SHAPE, GPU, planned(), replicas=1) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -112,6 +113,12 @@ def test_alternating_minutes_are_a_burst() -> None:
 def test_a_trace_shorter_than_a_day_says_so() -> None:
     notes = derive(trace_of([float(k) for k in range(3600)])).notes
     assert notes == ("trace.csv covers 1.0 h, less than a day: it repeats, and shows no daily cycle.",)
+
+
+def test_refused_rows_are_told() -> None:
+    trace = dataclasses.replace(hourly([360] * 48), refused_rows=20)
+    # 48 · 360 = 17,280 good rows and 20 bad ones
+    assert derive(trace).notes == ("trace.csv: 20 of 17300 rows were refused.",)
 
 
 def test_zero_blocks_are_refused() -> None:

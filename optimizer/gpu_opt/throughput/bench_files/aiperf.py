@@ -70,7 +70,7 @@ def aiperf_csv_row(text: str, identity: Mapping[str, object]) -> Row:
         elif header[0] == "Metric":
             name, block = _csv_metric(header, fields)
             report[name] = block
-        elif "GPU_UUID" in header and "GPU_Name" in header:
+        elif {"GPU_UUID", "GPU_Name"} <= set(header) and len(fields) >= len(header):
             gpus.add(f"{fields[header.index('GPU_Name')]}\n{fields[header.index('GPU_UUID')]}")
     names = sorted(one.split("\n")[0] for one in gpus)
     cells = _metric_cells(report) | {"gpu": names[0] if names else None, "n_gpus": len(names) or None}

@@ -18,6 +18,7 @@ Bools = npt.NDArray[np.bool_]
 
 _NEWLINE, _RETURN, _QUOTE = 10, 13, 34
 _MAX_DIGITS = 19
+_SHORTEST_LINE_WITH_A_DATE = 20  # `2024-05-10 00:00:00` and its newline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +89,8 @@ def parse_decimals(block: Bytes, start: Ints, end: Ints) -> tuple[Floats, Bools]
 
 def parse_iso_times(block: Bytes, start: Ints, end: Ints) -> tuple[Floats, Bools]:
     """Seconds since 1970 of `2023-11-16 18:15:46.6805900`, with `T`, `Z`, `+01:00` too; UTC where no zone is given."""
+    if len(block) < _SHORTEST_LINE_WITH_A_DATE:
+        return np.zeros(len(start)), np.zeros(len(start), dtype=np.bool_)
     last = np.maximum(end - 1, 0)
     zulu = (block[last] == ord("Z")) & (end - start >= 20)
     end = end - zulu
@@ -95,9 +98,7 @@ def parse_iso_times(block: Bytes, start: Ints, end: Ints) -> tuple[Floats, Bools
     end = end - offset_width
     width = end - start
     ok: Bools = (width >= 19) & (width != 20) & (width <= 29)
-    at = np.minimum(start, len(block) - 20 if len(block) >= 20 else 0)
-    if len(block) < 20:
-        return np.zeros(len(start)), np.zeros(len(start), dtype=np.bool_)
+    at = np.minimum(start, len(block) - _SHORTEST_LINE_WITH_A_DATE)
     number = {}
     for name, position, digits in (
         ("year", 0, 4), ("month", 5, 2), ("day", 8, 2), ("hour", 11, 2), ("minute", 14, 2), ("second", 17, 2),
@@ -135,8 +136,6 @@ def _fixed_digits(block: Bytes, start: Ints, digits: int) -> tuple[Ints, Bools]:
 def _zone_offsets(block: Bytes, start: Ints, end: Ints) -> tuple[Floats, Ints]:
     """Seconds east of UTC and the characters used, for fields that end in `+hh:mm` or `-hh:mm`."""
     at = np.maximum(end - 6, 0)
-    if len(block) < 6:
-        return np.zeros(len(start)), np.zeros(len(start), dtype=np.int64)
     sign = block[at]
     has = (
         (end - start >= 25)
