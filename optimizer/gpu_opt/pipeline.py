@@ -19,11 +19,13 @@ from gpu_opt.domain.workload import TrainJob
 from gpu_opt.errors import GpuOptError, Infeasible, NoPlanInTime
 from gpu_opt.lp.build import Program, build
 from gpu_opt.lp.decision import Decision, decide
+from gpu_opt.lp.evaluate import measure, overfull
 from gpu_opt.lp.schedule import Placement, Unplaced, make_schedule
 from gpu_opt.verify import check
 
 _MOST_ROUNDS = 12
 _EXTRA_SECONDS = 10.0
+_LEAST_SECONDS = 10.0
 
 
 def _silent(message: str) -> None:
@@ -124,21 +126,32 @@ def _stamp(options: PlanOptions) -> Stamp:
 
 
 def solve_data(built: Built, options: PlanOptions) -> Solved:
-    """Solves and builds the calendar. Where recurring runs find no room in it, the program learns so and is solved
-    again; the bound stays that of the first, least restricted program."""
-    program = build(built.data)
+    """Solves and builds the calendar, and learns from it: where jobs overfill shared capacity the occupancy rule is
+    written out, and where recurring runs find no room their number is limited. Then it is solved again.
+
+    The first rule is the program's own, so each bound with it is as good as the last; the second is a restriction, so
+    the bound stays that of the program before it.
+    """
     deadline = time.monotonic() + options.time_limit_seconds
+    shared: frozenset[tuple[str, int]] = frozenset()
+    missed: list[Unplaced] = []
+    program = build(built.data)
     bound, proved = float("-inf"), False
-    for round_number in range(_MOST_ROUNDS):
-        left = max(1.0, deadline - time.monotonic())
-        decision = _decide(program, options.gap, left)
-        if round_number == 0:
-            bound = decision.bound_usd
-            proved = program.grid.complete and decision.bound_usd > float("-inf")
+    for _ in range(_MOST_ROUNDS):
+        decision = _decide(program, options.gap, max(_LEAST_SECONDS, deadline - time.monotonic()))
+        if not missed:
+            bound = max(bound, decision.bound_usd)
+            proved = program.grid.complete and bound > float("-inf")
         placements, unplaced = make_schedule(built.data, program.grid, decision)
+        found: frozenset[tuple[str, int]] = frozenset()
         if not unplaced:
-            return settle(built, program, decision, placements, bound, proved)
-        _forbid(program, unplaced)
+            found = overfull(built.data, measure(built.data, program.grid, decision, placements)) - shared
+            if not found:
+                return settle(built, program, decision, placements, bound, proved)
+        missed += unplaced
+        shared |= found
+        program = build(built.data, shared)
+        _forbid(program, missed)
     raise NoPlanInTime("no calendar was found that holds all recurring runs; allow more instances or a longer window.")
 
 

@@ -7,6 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from gpu_opt.candidates.capacity import BLOCK_DAYS, Capacity, gather
 from gpu_opt.candidates.divisible import batch_candidates, batch_demands, gpu_hour_candidates, gpu_hour_demands
+from gpu_opt.candidates.dominance import (
+    shortest_recurring,
+    undominated_fluids,
+    undominated_replicas,
+    undominated_runs,
+)
 from gpu_opt.candidates.limits import limits_of
 from gpu_opt.candidates.match import admitted_offers
 from gpu_opt.candidates.prune import Sharing, kept_fluids, kept_pools, kept_replicas, kept_runs, sharing_of
@@ -118,18 +124,24 @@ def _add(
     name = workload.name
     if isinstance(workload, TrainJob):
         runs, why = run_candidates(question, capacity, sizing, workload, keys, sharing)
-        parts.run_candidates[name] = kept_runs(runs, capacity.pools, sharing.shared)
-        parts.runs += run_demands(workload, question.horizon)
+        demands = run_demands(workload, question.horizon)
+        kept = kept_runs(runs, capacity.pools, sharing.shared)
+        if workload.runs_per_period:
+            kept = shortest_recurring(kept, capacity.pools, sharing, demands)
+        parts.run_candidates[name] = undominated_runs(kept, demands, capacity.pools, sharing)
+        parts.runs += demands
         rejections += why
     elif isinstance(workload, BatchJob):
         units, why = batch_candidates(question, capacity, sizing, workload, keys, sharing)
-        parts.fluid_candidates[name, ""] = kept_fluids(units, capacity.pools, sharing.shared)
+        found = kept_fluids(units, capacity.pools, sharing.shared)
+        parts.fluid_candidates[name, ""] = undominated_fluids(found, capacity.pools, sharing)
         parts.fluids += batch_demands(workload, question.horizon)
         rejections += why
     elif isinstance(workload, GpuHours):
         for gpu in sorted(workload.demand_gpu_hours):
             units = gpu_hour_candidates(question, capacity, workload, gpu, keys)
-            parts.fluid_candidates[name, gpu] = kept_fluids(units, capacity.pools, sharing.shared)
+            found = kept_fluids(units, capacity.pools, sharing.shared)
+            parts.fluid_candidates[name, gpu] = undominated_fluids(found, capacity.pools, sharing)
         parts.fluids += gpu_hour_demands(workload, question.horizon)
 
 
@@ -153,7 +165,7 @@ def _add_service(
         rejections += why
     demands = merge_demands(name, members, [service_demands(m, question.horizon) for m in members])
     merged = merge_candidates(name, members, found, demands.shares)
-    kept = kept_replicas(merged, capacity.pools, sharing.shared)
+    kept = undominated_replicas(kept_replicas(merged, capacity.pools, sharing.shared), capacity.pools, sharing)
     parts.replica_candidates[name] = kept
     parts.services += demands.demands
     owned = [capacity.pools[c.pool].onprem for c in kept]

@@ -19,15 +19,18 @@ class Program:
     run: RunVars
 
 
-def build(data: LpData) -> Program:
-    """The whole program. Families that add costs come before those that sum them."""
+def build(data: LpData, shared: frozenset[tuple[str, int]] = frozenset()) -> Program:
+    """The whole program. Families that add costs come before those that sum them.
+
+    The occupancy rule is written out for the (pool, period) pairs of `shared` alone: see `overfull`.
+    """
     grid = make_grid(data)
     run = make_variables(data, grid)
     demand.add_runs_met(run, data, grid)
     demand.add_work_met(run, data)
     services.add_services_met(run, data)
     capacity.add_capacity(run, data, grid)
-    capacity.add_occupancy(run, data, grid)
+    capacity.add_occupancy(run, data, grid, shared)
     limits.add_quotas(run, data, grid)
     limits.add_spot_shares(run, data)
     limits.add_term_rules(run, data)

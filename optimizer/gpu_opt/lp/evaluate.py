@@ -53,6 +53,28 @@ def measure(data: LpData, grid: Grid, decision: Decision, placements: tuple[Plac
     return usage
 
 
+def overfull(data: LpData, usage: Usage) -> frozenset[tuple[str, int]]:
+    """(pool, period) pairs in which two or more workloads of jobs fill more than `occupancy` of the paid hours."""
+    places = (
+        {s.id: s.pool for s in data.standing}
+        | {t.id: t.pool for t in data.terms}
+        | {p.id: p.pool for p in data.purchases}
+    )
+    jobs = {d.workload for d in data.runs} | {d.workload for d in data.fluids}
+    paid: dict[tuple[str, int], float] = defaultdict(float)
+    used: dict[tuple[str, int], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for (source, period, _), hours in usage.alive.items():
+        paid[places[source], period] += hours
+    for (source, period, workload), hours in usage.used.items():
+        if workload in jobs and hours > 1e-6:
+            used[places[source], period][workload] += hours
+    return frozenset(
+        key
+        for key, by_workload in used.items()
+        if len(by_workload) > 1 and sum(by_workload.values()) > data.occupancy_fraction * paid[key] + 1e-6 * paid[key]
+    )
+
+
 def _alive(data: LpData, decision: Decision, usage: Usage) -> None:
     for source, start, end, count in sources(data, decision):
         for p, period in enumerate(data.horizon.periods):

@@ -199,16 +199,28 @@ def _services_used(data: LpData, decision: Decision, room: Room) -> None:
 
 
 def _starts_of(room: Room, demand: RunDemand, candidate: RunCandidate, count: int, coupled: bool) -> list[float]:
-    window = demand.latest_hours - demand.from_hours
     if not coupled:
-        gap = window / count
-        if gap < candidate.elapsed_hours and count > 1:
-            gap = max(0.0, (window - candidate.elapsed_hours) / (count - 1))
-        return [demand.from_hours + index * gap for index in range(count)]
+        return _spread_evenly(demand, candidate, count)
     starts = _earliest(room, demand, candidate, count, rent=False)
-    if len(starts) < count:
-        starts += _earliest(room, demand, candidate, count - len(starts), rent=True)
+    left = count - len(starts)
+    if left and room.free(candidate.pool, demand.from_hours, rent=True) == float("inf"):
+        more = _spread_evenly(demand, candidate, left)
+        room.used[candidate.pool] += [
+            Span(start_hours=t, end_hours=t + candidate.elapsed_hours, count=candidate.instances) for t in more
+        ]
+        return sorted(starts + more)
+    if left:
+        starts += _earliest(room, demand, candidate, left, rent=True)
     return sorted(starts)
+
+
+def _spread_evenly(demand: RunDemand, candidate: RunCandidate, count: int) -> list[float]:
+    """Starts over the whole window: one after the other where they fit so, else overlapping evenly."""
+    window = demand.latest_hours - demand.from_hours
+    gap = window / count
+    if gap < candidate.elapsed_hours and count > 1:
+        gap = max(0.0, (window - candidate.elapsed_hours) / (count - 1))
+    return [demand.from_hours + index * gap for index in range(count)]
 
 
 def _earliest(room: Room, demand: RunDemand, candidate: RunCandidate, count: int, *, rent: bool) -> list[float]:
@@ -234,6 +246,4 @@ def _earliest(room: Room, demand: RunDemand, candidate: RunCandidate, count: int
         if not any(abs(after - t) < _TINY_HOURS for t in seen):
             times = sorted([*times, after])
         seen.add(after)
-        if rent and free == float("inf"):
-            break
     return starts

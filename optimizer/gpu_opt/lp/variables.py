@@ -137,7 +137,7 @@ def _recurring_runs(run: RunVars, data: LpData, grid: Grid, d: int, demand: RunD
             continue
         for index, cell in enumerate(grid.cells[candidate.pool]):
             if demand.from_hours - 1e-9 <= cell.start_hours and cell.end_hours <= demand.latest_hours + 1e-9:
-                lane = run.model.var(f"lane[{d},{c},{index}]")
+                lane = run.model.var(f"lane[{d},{c},{index}]", high=cell.hours * demand.runs)
                 run.lanes[d, c, index] = lane
                 run.use(pool.id, index, lane, float(candidate.instances), demand.workload, job=True)
 

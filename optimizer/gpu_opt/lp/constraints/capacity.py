@@ -45,15 +45,13 @@ def add_capacity(run: RunVars, data: LpData, grid: Grid) -> None:
             run.model.row(f"C4_capacity[{pool},{index}]", terms, high=fixed * cell.hours)
 
 
-def add_occupancy(run: RunVars, data: LpData, grid: Grid) -> None:
-    """C5: where two or more workloads of jobs share what is paid for, they fill at most `occupancy` of a period."""
-    if data.occupancy_fraction >= 1.0:
-        return
-    for pool in sorted(grid.covered):
-        paid = any(s.pool == pool for s in data.standing) or any(p.pool == pool for p in data.purchases)
-        paid = paid or any(t.pool == pool and not t.market.is_savings_plan for t in data.terms)
-        for p in range(len(data.horizon.periods)) if paid else ():
-            _occupancy_in(run, data, grid, pool, p)
+def add_occupancy(run: RunVars, data: LpData, grid: Grid, shared: frozenset[tuple[str, int]]) -> None:
+    """C5: where two or more workloads of jobs share what is paid for, they fill at most `occupancy` of a period.
+
+    `shared` names the (pool, period) pairs in which the rule was found broken: elsewhere it holds by itself.
+    """
+    for pool, period in sorted(shared):
+        _occupancy_in(run, data, grid, pool, period)
 
 
 def _occupancy_in(run: RunVars, data: LpData, grid: Grid, pool: str, period: int) -> None:

@@ -29,9 +29,6 @@ def _lane_hours(run: RunVars, data: LpData, grid: Grid, d: int) -> None:
         terms = dict.fromkeys(lanes.values(), 1.0)
         terms[many] = -candidate.elapsed_hours
         run.model.row(f"C1_lane_hours[{d},{c}]", terms, low=0.0, high=0.0)
-        for index, var in lanes.items():
-            hours = grid.cells[candidate.pool][index].hours
-            run.model.row(f"C1_lanes[{d},{c},{index}]", {var: 1.0, many: -hours}, high=0.0)
 
 
 def add_work_met(run: RunVars, data: LpData) -> None:
