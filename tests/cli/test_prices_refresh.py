@@ -180,3 +180,46 @@ def test_an_answer_that_breaks_an_adapter_is_reported_and_costs_nothing(
     code, (report,), _ = refresh(capsys, "--provider", "azure", "--region", "eastus")
     assert code == 0
     assert report["error"] == "its answer can't be understood (AttributeError)"
+
+
+def test_the_report_for_people_names_what_was_refused_failed_and_left_out(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = azure(90.0, failing=("westus3",))
+
+    def without_reservations(asked: Asked) -> Answer:
+        return Answer(status=404) if "Reservation" in asked.query["$filter"] else answers(asked)
+
+    with serving(without_reservations) as service:
+        monkeypatch.setenv("GPU_OPT_AZURE_ENDPOINT", service.address)
+        assert main(["prices", "refresh", "--provider", "azure", "--region", "eastus", "--region", "westus3"]) == 0
+    out = capsys.readouterr().out
+    assert "1 changed" in out
+    assert "  refused: 1 × the size is in no size table: its GPUs are unknown" in out
+    assert "  failed: westus3: it answered HTTP 503; its old rows stay" in out
+    assert "  not read: eastus reserved_1y: reservations: it answered HTTP 404; its old rows stay" in out
+    main(["prices", "show", "--provider", "azure"])
+    assert "refused: 1 × the size is in no size table" in capsys.readouterr().out
+
+
+def test_a_region_that_the_answer_does_not_have_is_a_failure_of_its_own(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(azure(90.0)) as service:
+        monkeypatch.setenv("GPU_OPT_AZURE_ENDPOINT", service.address)
+        code, (report,), _ = refresh(capsys, "--provider", "azure", "--region", "eastus", "--region", "eastuss")
+    assert code == 0
+    assert report["failed_regions"] == {"eastuss": "the answer has no usable row of it"}
+
+
+def test_a_damaged_cache_is_named_and_written_anew(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "cache" / "prices").mkdir(parents=True)
+    (tmp_path / "cache" / "prices" / "azure.json").write_text("{", encoding="utf-8")
+    with serving(azure(90.0)) as service:
+        monkeypatch.setenv("GPU_OPT_AZURE_ENDPOINT", service.address)
+        code, _, err = refresh(capsys, "--provider", "azure", "--region", "eastus")
+    assert code == 0
+    assert "azure is damaged" in err
+    assert len(offers(capsys, "--provider", "azure", "--region", "eastus")) == 1

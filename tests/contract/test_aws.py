@@ -263,3 +263,23 @@ def test_without_credentials_it_fails_in_words(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
     with pytest.raises(FetchFailed, match="NoCredentialsError"):
         Aws({}, Http()).fetch_raw(Request(regions=(REGION,), today=TODAY))
+
+
+def test_prices_in_other_currencies_and_units_are_refused() -> None:
+    payload = TestAws().payloads()
+    cny = product("p4de.24xlarge", "1")
+    cny["terms"]["OnDemand"]["t"]["priceDimensions"]["d0"]["pricePerUnit"] = {"CNY": "100"}
+    daily = product("g5.xlarge", "1")
+    daily["terms"]["OnDemand"]["t"]["priceDimensions"]["d0"]["unit"] = "Days"
+    payload[REGION]["products"] += [cny, daily]
+    payload[REGION]["capacity_blocks"].append(
+        {"InstanceType": "p4d.24xlarge", "UpfrontFee": "9", "CapacityBlockDurationHours": 24, "InstanceCount": 1,
+         "CurrencyCode": "CNY"}
+    )  # fmt: skip
+    payload[REGION]["savings_plans"].append(rate("p4d.24xlarge", "9", unit="Days"))
+    base, parsed = TestAws().parsed(), TestAws().parsed(payload)
+    codes = [entry.code for entry in parsed.refused]
+    assert codes.count("currency") == 2
+    assert codes.count("unit") == 2
+    types = {row["instance_type"] for row in parsed.rows if row["usd_per_instance_hour"]}
+    assert types == {row["instance_type"] for row in base.rows if row["usd_per_instance_hour"]}

@@ -197,3 +197,14 @@ def test_a_service_that_is_not_there_fails() -> None:
         fetch("http://127.0.0.1:9", "eastus")
     with pytest.raises(FetchFailed, match="not an http"):
         fetch("file:///etc", "eastus")
+
+
+def test_prices_in_other_currencies_units_and_terms_are_refused() -> None:
+    items = [
+        item(1.0, currencyCode="EUR"),
+        item(1.0, unitOfMeasure="1 GB"),
+        item(1.0, type="Reservation", reservationTerm="5 Years"),
+    ]
+    parsed = TestAzure().parsed({"eastus": items})
+    assert [entry.code for entry in parsed.refused] == ["currency", "unit", "term"]
+    assert parsed.rows == ()

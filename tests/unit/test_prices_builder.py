@@ -13,7 +13,7 @@ from gpu_opt_prices.reader import read_offers
 PRICES = """\
 provider,region,zone,instance_type,gpu,gpu_count,gpu_memory_gib,vcpus,memory_gib,market,usd_per_instance_hour,\
 upfront_usd,term_months,max_instances,holds_capacity,purchasable,as_of,source,as_of_exact,note
-gcp,r,,a2,A100-40GB-SXM,1,40,12,85,reserved_3y,1.4,0,36,,false,true,2025-03-06,x google-cloud-pricing-cost-calculator,true,
+gcp,r,,a2,A100-40GB-SXM,1,40,,,reserved_3y,1.4,0,36,,,true,2025-03-06,google-cloud-pricing-cost-calculator,true,
 aws,r,,p5,H100-SXM,8,80,,,capacity_block,31.5,,,,,true,2026-07-22,x ec2-capacity-blocks,true,price per GPU x count
 """
 UNUSABLE = """\

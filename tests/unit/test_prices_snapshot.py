@@ -20,7 +20,7 @@ from gpu_opt_prices.reader import read_offers
 from gpu_opt_prices.snapshot_files import snapshot_offers, snapshot_providers, unusable_rows
 from gpu_opt_prices.store import Cached, cache_file, history_files, locked, read_cached, write_cached
 from gpu_opt_prices.table import OfferTable
-from gpu_opt_prices.update import store_rows
+from gpu_opt_prices.update import Keep, store_rows
 
 NOW = "2026-12-01T10:00:00Z"
 
@@ -229,3 +229,25 @@ def test_rules_among_prices_find_what_breaks_them() -> None:
         (True, "no placeholders"),
         (False, "price follows the GPU count"),
     }
+
+
+def test_old_rows_stay_where_an_answer_leaves_them_out_on_purpose(tmp_path: Path) -> None:
+    spot = offer(market=Market.SPOT, price=3.0, as_of=date(2026, 11, 1))
+    elsewhere = offer(region="uksouth", market=Market.SPOT, price=3.0)
+    store_rows(tmp_path, "azure", [offer(), spot, elsewhere], answered={"eastus", "uksouth"}, complete=True, moment=NOW)
+    keep = [Keep(region="eastus", market="spot")]
+    store_rows(tmp_path, "azure", [offer(price=6.0)], answered={"eastus"}, complete=True, keep=keep, moment=NOW)
+    azure = [o for o in default_offers(tmp_path).offers if o.provider == "azure"]
+    assert azure == [offer(price=6.0), spot]
+
+
+def test_an_old_spot_row_above_a_new_on_demand_price_is_refused_and_counted(tmp_path: Path) -> None:
+    spot = offer(market=Market.SPOT, price=5.0)
+    store_rows(tmp_path, "azure", [offer(price=4.0), spot], answered={"eastus"}, moment=NOW)
+    assert [refused.code for refused in default_offers(tmp_path).refused] == ["spot-above-on-demand"]
+
+
+def test_a_second_writer_waits_and_gives_up_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpu_opt_prices.store.LOCK_SECONDS", 0.05)
+    with locked(tmp_path), pytest.raises(InputError, match="another process has been writing"):
+        store_rows(tmp_path, "azure", [offer()], answered={"eastus"}, moment=NOW)
