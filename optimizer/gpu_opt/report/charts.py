@@ -10,7 +10,8 @@ from itertools import pairwise
 from gpu_opt.report.html_style import SERIES_COLOURS
 from gpu_opt.report.text import html
 
-_WIDTH, _HEIGHT = 960, 300
+_WIDTH = 960
+_COLUMNS_HEIGHT, _ONE_COLUMN_HEIGHT = 300, 200
 _LEFT, _RIGHT, _TOP, _BOTTOM = 84, 12, 18, 34
 _LANE, _LANE_LABEL = 26, 230
 _TICKS = 4
@@ -66,10 +67,11 @@ def columns(
     high = max((sum(s.values[i] for s in series if s.values[i] > 0) for i in range(len(names))), default=0.0)
     low = min((sum(s.values[i] for s in series if s.values[i] < 0) for i in range(len(names))), default=0.0)
     ticks = _ticks(low, high)
-    scale = (_HEIGHT - _TOP - _BOTTOM) / ((ticks[-1] - ticks[0]) or 1.0)
+    height = _COLUMNS_HEIGHT if len(names) > 1 else _ONE_COLUMN_HEIGHT
+    scale = (height - _TOP - _BOTTOM) / ((ticks[-1] - ticks[0]) or 1.0)
 
     def y(value: float) -> float:
-        return _HEIGHT - _BOTTOM - (value - ticks[0]) * scale
+        return height - _BOTTOM - (value - ticks[0]) * scale
 
     parts = [
         f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(t):.1f}" y2="{y(t):.1f}"/>'
@@ -83,9 +85,9 @@ def columns(
         parts += _stack(series, index, left, wide, y, name, words)
         if len(names) <= 16 or index % math.ceil(len(names) / 16) == 0:
             middle = left + wide / 2
-            parts.append(f'<text x="{middle:.1f}" y="{_HEIGHT - 12}" text-anchor="middle">{html(name)}</text>')
+            parts.append(f'<text x="{middle:.1f}" y="{height - 12}" text-anchor="middle">{html(name)}</text>')
     parts.append(f'<line class="axis" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(0):.1f}" y2="{y(0):.1f}"/>')
-    return _figure(key, title, caption, _HEIGHT, parts, [entry.name for entry in series])
+    return _figure(key, title, caption, height, parts, [entry.name for entry in series])
 
 
 def _stack(

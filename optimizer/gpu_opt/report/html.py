@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from datetime import datetime, timedelta
 
 from gpu_opt.domain.plan import Plan
 from gpu_opt.report import money
@@ -13,9 +14,12 @@ from gpu_opt.report.html_style import STYLE
 from gpu_opt.report.section import Report, Section
 from gpu_opt.report.sections import report_of
 from gpu_opt.report.text import html
+from gpu_opt.units import SECONDS_PER_HOUR
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _LANES = 40
+_NO_BREAK = 26
+_MONTHS_TO_SHOW = 18
 
 
 def render(plan: Plan) -> str:
@@ -56,12 +60,9 @@ def cost_chart(plan: Plan) -> str:
 def schedule_chart(plan: Plan) -> str:
     """Runs where there are some; what is on for a whole period as one bar for each."""
     starts, at = {}, 0.0
-    marks: list[tuple[str, float]] = []
     for name, hours in plan.periods:
         starts[name] = (at, at + hours)
-        marks.append((name, at))
         at += hours
-    marks.append(("", at))
     bars = [
         Bar(
             lane=run.workload,
@@ -88,7 +89,26 @@ def schedule_chart(plan: Plan) -> str:
     )
     if len(lanes) > _LANES:
         caption += f" {len(lanes) - _LANES} more lanes are left out."
-    return gantt("schedule", "When it runs", caption, [bar for bar in bars if bar.lane in kept], marks)
+    return gantt("schedule", "When it runs", caption, [bar for bar in bars if bar.lane in kept], _marks(plan))
+
+
+def _marks(plan: Plan) -> list[tuple[str, float]]:
+    """Where the time axis is marked: at months in a short horizon, else at periods; the end comes last."""
+    start = datetime.fromisoformat(plan.start)
+    end = sum(hours for _, hours in plan.periods)
+    months: list[tuple[str, float]] = []
+    day = start
+    while (at := (day - start).total_seconds() / SECONDS_PER_HOUR) < end and len(months) <= _MONTHS_TO_SHOW:
+        months.append((f"{day:%Y-%m}", at))
+        day = (day.replace(day=1) + timedelta(days=32)).replace(day=1)
+    if len(months) <= _MONTHS_TO_SHOW:
+        return [*months, ("", end)]
+    at = 0.0
+    marks: list[tuple[str, float]] = []
+    for name, hours in plan.periods:
+        marks.append((name, at))
+        at += hours
+    return [*marks, ("", at)]
 
 
 def fleet_chart(plan: Plan) -> str:
@@ -107,7 +127,8 @@ def fleet_chart(plan: Plan) -> str:
 
 def _tiles(plan: Plan) -> str:
     gpu_hours = sum(workload.gpu_hours for workload in plan.workloads)
-    proof = f"within {money.percent(plan.gap)} of the best possible" if plan.certified else "not proven"
+    proof = f"within {money.percent(plan.gap)} of the best possible" if plan.gap > 0 else "nothing is cheaper"
+    proof = proof if plan.certified else "not proven"
     tiles = [
         ("Effective cost", money.usd_short(plan.objective_usd), _range(plan)),
         ("Billed inside the horizon", money.usd_short(plan.billed_usd), "cash, upfronts included"),
@@ -151,11 +172,13 @@ def _section(section: Section) -> str:
 
 def _table(section: Section) -> str:
     kinds = ["" if letter == "l" else ' class="r"' for letter in section.align]
+    short = [all(len(row[place]) <= _NO_BREAK for row in section.rows) for place in range(len(section.header))]
+    cells_of = [kind or (' class="n"' if brief else "") for kind, brief in zip(kinds, short, strict=True)]
     head = "".join(f'<th scope="col"{kind}>{html(name)}</th>' for kind, name in zip(kinds, section.header, strict=True))
     rows = []
     for place, row in enumerate(section.rows):
         total = ' class="total"' if section.has_total and place == len(section.rows) - 1 else ""
-        cells = "".join(f"<td{kind}>{html(cell)}</td>" for kind, cell in zip(kinds, row, strict=True))
+        cells = "".join(f"<td{kind}>{html(cell)}</td>" for kind, cell in zip(cells_of, row, strict=True))
         rows.append(f"<tr{total}>{cells}</tr>")
     return (
         f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead>'

@@ -34,6 +34,7 @@ th { text-align: left; color: var(--soft); font-weight: 600; border-bottom: 2px 
 th, td { padding: 6px 10px 6px 0; vertical-align: top; }
 td { border-bottom: 1px solid var(--line); }
 tbody tr:nth-child(even) { background: var(--stripe); }
+td.n { white-space: nowrap; }
 .r { text-align: right; white-space: nowrap; padding-left: 10px; }
 tr.total td { font-weight: 700; border-top: 2px solid var(--line); background: var(--card); }
 ul { margin: 0; padding-left: 20px; }

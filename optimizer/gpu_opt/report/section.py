@@ -49,16 +49,17 @@ def table(
     limit: int | None = None,
     has_total: bool = False,
     note: str = "",
+    rest_is: str = "in plan.json",
 ) -> Section:
     """A table section. A column named `>cost` is set to the right. Columns without any content are left out.
 
-    Beyond `limit` rows the rest is counted in the note.
+    Beyond `limit` rows the rest is counted in the note, with where to find it.
     """
     names = [column.removeprefix(">") for column in columns]
     used = [place for place in range(len(names)) if not rows or any(row[place] for row in rows)]
     shown = rows if limit is None or len(rows) <= limit else rows[:limit]
     if len(shown) < len(rows):
-        more = f"{len(rows) - len(shown)} more rows are in plan.json."
+        more = f"{len(rows) - len(shown)} more {'row is' if len(rows) - len(shown) == 1 else 'rows are'} {rest_is}."
         note = f"{note} {more}".strip()
     return Section(
         key=key,
