@@ -154,7 +154,7 @@ def assemble(
         assumptions=_assumptions(question, built),
         warnings=(*question.warnings, *built.capacity.warnings, *stamp.warnings),
         runner_up=runner_up,
-        evidence=evidence(data, solved.program.grid, decision, solved.placements),
+        evidence=evidence(question, data, solved.program.grid, decision, solved.placements, shares),
     )
 
 

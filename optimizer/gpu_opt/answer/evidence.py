@@ -2,31 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gpu_opt.answer.lines import sources_of
+from gpu_opt.candidates.serving import REPAIR_HOURS
+from gpu_opt.domain.program import Purchase, Term
+from gpu_opt.domain.question import Question
+from gpu_opt.domain.workload import GpuHours, Service, TrainJob
 from gpu_opt.lp.data import LpData
 from gpu_opt.lp.decision import Decision
 from gpu_opt.lp.evaluate import sources
 from gpu_opt.lp.grid import Grid
 from gpu_opt.lp.schedule import Placement
+from gpu_opt.throughput.goodput import mtti_hours
 
 Json = dict[str, Any]
 
 
-def evidence(data: LpData, grid: Grid, decision: Decision, placements: Iterable[Placement]) -> Json:
-    """Plain values only. Keys of rent weights are `pool|market`; times are hours from the horizon's start."""
+def evidence(
+    question: Question,
+    data: LpData,
+    grid: Grid,
+    decision: Decision,
+    placements: Iterable[Placement],
+    shares: Mapping[str, Mapping[str, float]],
+) -> Json:
+    """Plain values only. Keys of rent weights are `pool|market`; times are hours from the horizon's start.
+
+    `shares` says how the cost of services that share replicas falls on each of them.
+    """
     return {
         "horizon_hours": data.horizon.hours,
         "periods": [
             {"name": p.name, "start_hours": p.start_hours, "end_hours": p.end_hours} for p in data.horizon.periods
         ],
         "pools": _pools(data),
-        "runs": _runs(data, placements),
-        "work": _work(data, grid, decision),
-        "services": _services(data, decision),
+        "runs": _runs(question, data, placements),
+        "work": _work(question, data, grid, decision),
+        "services": _services(question, data, decision),
+        "shares": {group: dict(sorted(parts.items())) for group, parts in sorted(shares.items())},
+        "whole_hours": data.whole_hours,
         "capacity": _capacity(data, decision),
+        "after": [
+            {"start_hours": a.start_hours, "end_hours": a.end_hours, "level_fraction": a.level_fraction}
+            for a in data.after
+        ],
         "limits": [
             {
                 "id": limit.id,
@@ -55,6 +76,15 @@ def evidence(data: LpData, grid: Grid, decision: Decision, placements: Iterable[
             }
             for o in data.overheads
         ],
+        "agreements": [
+            {
+                "provider": a.provider,
+                "min_spend_usd_per_year": a.min_spend_usd_per_year,
+                "other_spend_usd_per_year": a.other_spend_usd_per_year,
+            }
+            for a in data.agreements
+        ],
+        "credits": [{"provider": c.provider, "usd": c.usd, "expires": c.expires.isoformat()} for c in data.credits],
         "sites": [{"name": s.name, "power_kw_free": s.power_kw_free, "racks_free": s.racks_free} for s in data.sites],
     }
 
@@ -88,7 +118,8 @@ def _pools(data: LpData) -> Json:
     }
 
 
-def _runs(data: LpData, placements: Iterable[Placement]) -> Json:
+def _runs(question: Question, data: LpData, placements: Iterable[Placement]) -> Json:
+    tokens = {w.name: w.tokens_per_run for w in question.workloads if isinstance(w, TrainJob)}
     return {
         "asked": [
             {
@@ -100,6 +131,8 @@ def _runs(data: LpData, placements: Iterable[Placement]) -> Json:
                 "latest_hours": d.latest_hours,
                 "usd_per_hour_late": d.usd_per_hour_late,
                 "spot_share_fraction": d.spot_share_fraction,
+                "recurring": d.recurring,
+                "tokens": tokens[d.workload],
             }
             for d in data.runs
         ],
@@ -117,13 +150,15 @@ def _runs(data: LpData, placements: Iterable[Placement]) -> Json:
                 "phase": p.candidate.phase,
                 "gpus": p.candidate.option.gpus,
                 "tokens_per_second": p.candidate.option.tokens_per_second,
+                "place_usd": p.candidate.place_usd,
             }
             for p in placements
         ],
     }
 
 
-def _work(data: LpData, grid: Grid, decision: Decision) -> Json:
+def _work(question: Question, data: LpData, grid: Grid, decision: Decision) -> Json:
+    substitutes = {w.name: dict(sorted(w.substitutes.items())) for w in question.workloads if isinstance(w, GpuHours)}
     done = []
     for (d, c, index), hours in sorted(decision.fluid.items()):
         demand = data.fluids[d]
@@ -137,7 +172,10 @@ def _work(data: LpData, grid: Grid, decision: Decision) -> Json:
                 "instances": unit.instances,
                 "unit_hours": hours,
                 "work_per_hour": unit.work_per_hour,
+                "gpus": unit.option.gpus if unit.option else None,
+                "requests_per_second": unit.option.requests_per_second if unit.option else None,
                 "phase": unit.phase,
+                "place_usd": unit.place_usd,
                 "start_hours": cell.start_hours,
                 "end_hours": cell.end_hours,
                 "low_fraction": cell.low_fraction,
@@ -154,6 +192,8 @@ def _work(data: LpData, grid: Grid, decision: Decision) -> Json:
                 "to_hours": d.to_hours,
                 "work": d.work,
                 "spot_share_fraction": d.spot_share_fraction,
+                "recurring": d.recurring,
+                "substitutes": substitutes.get(d.workload, {}),
             }
             for d in data.fluids
         ],
@@ -161,11 +201,17 @@ def _work(data: LpData, grid: Grid, decision: Decision) -> Json:
     }
 
 
-def _services(data: LpData, decision: Decision) -> Json:
+def _services(question: Question, data: LpData, decision: Decision) -> Json:
+    repairs = {
+        f"pool:{w.pool}" if w.pool else w.name: w.repair_hours
+        for w in reversed(question.workloads)
+        if isinstance(w, Service)
+    }
     standing = []
     for (d, c, b), replicas in sorted(decision.replicas.items()):
         candidate = data.replica_candidates[data.services[d].workload][c]
         load = data.services[d].blocks[b].requests_per_second
+        usual = REPAIR_HOURS["owned" if data.pools[candidate.pool].onprem else "rented"]
         standing.append(
             {
                 "demand": d,
@@ -178,7 +224,10 @@ def _services(data: LpData, decision: Decision) -> Json:
                 "instances": candidate.instances,
                 "requests_per_second": candidate.requests_per_second,
                 "needed": data.replicas_needed(data.services[d].workload, c, load),
+                "mtti_hours": mtti_hours(max(candidate.option.gpus, 1.0)),
+                "repair_hours": repairs[data.services[d].workload] or usual,
                 "phase": candidate.phase,
+                "place_usd": candidate.place_usd,
             }
         )
     return {
@@ -233,10 +282,16 @@ def _capacity(data: LpData, decision: Decision) -> list[Json]:
                 "upfront_usd": terms[name].upfront_usd if name in terms else 0.0,
                 "capex_usd": bought[name].capex_usd if name in bought else 0.0,
                 "min_units": terms[name].min_units if name in terms else 0,
-                "max_units": terms[name].max_units if name in terms else None,
+                "max_units": _most(terms.get(name), bought.get(name)),
                 "site": bought[name].site if name in bought else "",
                 "kw_per_instance": bought[name].kw_per_instance if name in bought else 0.0,
                 "racks_per_instance": bought[name].racks_per_instance if name in bought else 0.0,
             }
         )
     return found
+
+
+def _most(term: Term | None, purchase: Purchase | None) -> int | None:
+    if term is not None:
+        return term.max_units
+    return purchase.max_instances if purchase is not None else None
