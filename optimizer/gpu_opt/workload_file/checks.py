@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gpu_opt.workload_file.reader import WorkloadFile
 
 SHARE_TOLERANCE = 1e-6
+DEFAULT_OPTIMIZER = "adam"
 
 
 def cross_checks(file: WorkloadFile, positions: Sequence[int], failed: Collection[Key]) -> Iterator[Problem]:
@@ -172,6 +173,13 @@ def _training(file: WorkloadFile, path: KeyPath, entry: Any) -> Iterator[Problem
         yield from _needed(file, path, entry, (amount, "sequence_length"), (units,))
     else:
         yield from _needed(file, path, entry, (units,), (amount,))
+    if entry.optimizer != DEFAULT_OPTIMIZER:
+        import gpu_opt.throughput.training  # noqa: F401 - memory_training needs it loaded first
+        from gpu_opt.throughput.memory_training.rules import known_optimizers, normal_optimizer
+
+        plain_adam = entry.optimizer.strip().lower() == DEFAULT_OPTIMIZER
+        if normal_optimizer(entry.optimizer) == DEFAULT_OPTIMIZER and not plain_adam:
+            yield file.problem((*path, "optimizer"), *not_among(entry.optimizer, known_optimizers()))
 
 
 def _lengths(file: WorkloadFile, path: KeyPath, entry: Any) -> Iterator[Problem]:
@@ -186,6 +194,9 @@ def _lengths(file: WorkloadFile, path: KeyPath, entry: Any) -> Iterator[Problem]
 def _batch(file: WorkloadFile, path: KeyPath, entry: Any) -> Iterator[Problem]:
     if (entry.requests is None) == (entry.requests_per_period is None):
         yield file.problem(path, "how much there is to do must be said once.", "Give requests or requests_per_period.")
+    if entry.deadline is not None and entry.deadline.usd_per_day_late is not None:
+        place = (*path, "deadline", "usd_per_day_late")
+        yield file.problem(place, "a late batch is not supported yet.", "Leave it out: the deadline then holds.")
     yield from _lengths(file, path, entry)
 
 

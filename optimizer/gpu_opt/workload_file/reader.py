@@ -164,7 +164,7 @@ class _Reader(SectionReader):
         if kind is None:
             self.say(path, "`kind` is missing.", f"Choose from: {', '.join(KINDS)}.")
             return None
-        if kind not in KINDS:
+        if not isinstance(kind, str) or kind not in KINDS:
             self.say((*path, "kind"), *not_among(kind, KINDS))
             return None
         return self.section(KINDS[kind], entry, path)

@@ -17,6 +17,9 @@ from gpu_opt.units import GIB_BYTES, SECONDS_PER_HOUR, parse_duration_seconds, p
 from gpu_opt.workload_file.yaml_lines import quoted
 
 MAX_TEXT_CHARACTERS = 500
+MOST = 1e30
+MOST_COUNT = 1e15
+MOST_HOURS = 1e6  # a century
 _TRUE = frozenset(("true", "yes", "on"))
 _FALSE = frozenset(("false", "no", "off"))
 _T = TypeVar("_T")
@@ -39,8 +42,8 @@ def number(value: object) -> float:
         found = parse_number(value) if isinstance(value, str) else float(value)
     except (ValueError, OverflowError):
         raise Wrong(f"{quoted(value)} is not a number.", "Write a number such as 40, 1.4e12 or 15B.") from None
-    if not math.isfinite(found):
-        raise Wrong(f"{quoted(value)} is not a finite number.", "Write a number such as 40, 1.4e12 or 15B.")
+    if not abs(found) <= MOST:
+        raise Wrong(f"{quoted(value)} is no number that fits here.", f"Write a number below {MOST:g}.")
     return found
 
 
@@ -64,7 +67,7 @@ def between(
 
 
 def _range(low: float, high: float, open_low: bool) -> str:
-    if high == math.inf:
+    if high >= MOST_COUNT:
         return f"more than {low:g}" if open_low else f"at least {low:g}"
     return f"more than {low:g} and at most {high:g}" if open_low else f"between {low:g} and {high:g}"
 
@@ -98,11 +101,14 @@ def hours(value: object) -> float:
     if not isinstance(value, str):
         raise Wrong(f"{_shown(value)} is not a duration.", "Write a number with its unit: 30min, 6h, 30d, 26w.")
     try:
-        return parse_duration_seconds(value) / SECONDS_PER_HOUR
+        found = parse_duration_seconds(value) / SECONDS_PER_HOUR
     except ValueError as error:
         raise Wrong(
             f"{_short(str(error), value)}.", "Write a number with its unit: 800ms, 30min, 6h, 30d, 26w."
         ) from None
+    if found > MOST_HOURS:
+        raise Wrong(f"{quoted(value)} is longer than a century.", "Write a shorter time.")
+    return found
 
 
 def positive_hours(value: object) -> float:
@@ -174,8 +180,6 @@ def _duration(value: str) -> timedelta:
         return timedelta(hours=hours(value))
     except Wrong:
         raise Wrong(f"{quoted(value)} is neither a day nor a duration.", "Write 2027-01-31, or 30d, 6w, 12h.") from None
-    except OverflowError:
-        raise Wrong(f"{quoted(value)} is too long.", "Write 2027-01-31, or 30d, 6w, 12h.") from None
 
 
 def gpu_name(value: object) -> str:
@@ -266,8 +270,8 @@ _BOOLEAN: dict[str, Any] = {"enum": [True, False, *sorted(_TRUE | _FALSE)]}
 
 Text = Annotated[str, *typed(text, _NAME)]
 Flag = Annotated[bool, *typed(boolean, _BOOLEAN)]
-Count = Annotated[int, *typed(between(1, 1e15, whole=True), _NUMBER)]
-CountOrZero = Annotated[int, *typed(between(0, 1e15, whole=True), _NUMBER)]
+Count = Annotated[int, *typed(between(1, MOST_COUNT, whole=True), _NUMBER)]
+CountOrZero = Annotated[int, *typed(between(0, MOST_COUNT, whole=True), _NUMBER)]
 Amount = Annotated[float, *typed(between(0, open_low=True), _NUMBER)]
 AmountOrZero = Annotated[float, *typed(between(0), _NUMBER)]
 AtLeastOne = Annotated[float, *typed(between(1), _NUMBER)]

@@ -214,8 +214,8 @@ class WorkloadBuilder:
             summary = derive(read_trace(self.file.path_of(name)))
         except InputError as error:
             first = error.problems[0]
-            at = f"{first.file}, line {first.line}: " if first.line else ""
-            problem = self.file.problem((*path, "traffic", "trace"), f"{at}{first.what}", first.remedy)
+            at = f"{name}, line {first.line}" if first.line else name
+            problem = self.file.problem((*path, "traffic", "trace"), f"{at}: {first.what}", first.remedy)
             raise InputError(problem) from error
         self.warnings.extend(summary.notes)
         return (

@@ -25,6 +25,7 @@ from gpu_opt.workload_file.scalars import (
 )
 from gpu_opt.workload_file.section import OneOrMore, Precision, Section
 
+ZeroStage = Annotated[int, *typed(between(0, 3, whole=True), {"type": "integer", "minimum": 0, "maximum": 3})]
 Priority = Annotated[int, *typed(between(1, 9, whole=True), {"type": "integer", "minimum": 1, "maximum": 9})]
 
 
@@ -128,7 +129,7 @@ class Parallel(Section):
     dp: Count | None = None
     cp: Count | None = None
     ep: Count | None = None
-    zero: Literal[0, 1, 2, 3] | None = None
+    zero: ZeroStage | None = None
     recompute: Literal["none", "selective", "full"] | None = None
     micro_batch: Count | None = None
 
