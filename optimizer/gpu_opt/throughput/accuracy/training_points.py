@@ -20,7 +20,7 @@ from gpu_opt.throughput.training.constants import StackInfo, family_of, stacks, 
 from gpu_opt.throughput.training.defaults import resolve_stack
 
 _NODE_GPUS = 8
-_DEFAULT_SEQUENCE = 2048.0
+_DEFAULT_SEQUENCE = 4096.0
 _RECOMPUTE = {"none": "none", "no": "none", "off": "none", "false": "none", "0": "none"}
 _PRECISIONS = (  # first match wins
     (r"nvfp4|fp4", "nvfp4"),
@@ -120,7 +120,12 @@ def _layout(row: Mapping[str, str], stack: StackInfo, gpus: int, hints: Hints) -
         tp = None
     if tp and pp and gpus % (tp * pp):
         pp = None
-    if tp and pp and cp and (gpus % (tp * pp * cp) or gpus / (tp * pp * cp) > (number(row.get("global_batch_seqs")) or gpus)):
+    if (
+        tp
+        and pp
+        and cp
+        and (gpus % (tp * pp * cp) or gpus / (tp * pp * cp) > (number(row.get("global_batch_seqs")) or gpus))
+    ):
         cp = None
     return Parallelism(
         tp=tp,

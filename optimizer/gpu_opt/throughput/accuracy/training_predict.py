@@ -1,4 +1,4 @@
-"""Predictions of measured training points: blank layout cells are searched, then all points go through the model at once."""
+"""Predictions of measured training points: blank layout cells are searched, then all points are computed at once."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ import numpy.typing as npt
 from gpu_opt.domain.option import Layout
 from gpu_opt.throughput.accuracy.training_points import Point
 from gpu_opt.throughput.memory_training import Memory, Rules, memory, rules_of
-from gpu_opt.throughput.training.arrays import Columns, Device, Dims, Runs, Spread, Stack, Task
+from gpu_opt.throughput.training.arrays import Columns, Device, Dims, Runs, Spread, Task
 from gpu_opt.throughput.training.columns import device_of, dims_of, one, stack_of, task_of
 from gpu_opt.throughput.training.constants import stack_constants
 from gpu_opt.throughput.training.defaults import default_batch_tokens
 from gpu_opt.throughput.training.layouts import Space, layouts
-from gpu_opt.throughput.training.search import Setting, search
+from gpu_opt.throughput.training.search import Setting, layout_at, search
 from gpu_opt.throughput.training.step import Step, step
 
 _RECOMPUTE = {"none": 0.0, "selective": 1.0, "full": 2.0}
 _CHUNKED_LOGIT_SHARE = 0.25
 _ALMOST_ALL = 0.97  # of memory: what a tuned run fills before it fails
 _LORA_RANK = 16
+_FUSED_LIVE_SHARE = 0.48  # of a layer computed again, with fused kernels on one GPU: fit on fine-tuning runs
+_PLAIN_PIPELINES = frozenset({"nanotron", "internevo"})  # stacks without interleaving
 
 T = TypeVar("T", bound=Columns)
 
@@ -67,6 +69,8 @@ def resolve(point: Point, constants: Mapping[str, float] | None = None) -> Resol
     rules = rules_of(point.stack.memory, "adam")
     if point.hints.chunked_loss:
         rules = replace(rules, logit_bytes=rules.logit_bytes * _CHUNKED_LOGIT_SHARE)
+    if point.hints.fused_kernels and point.gpus == 1 and point.stack.memory == "half":
+        rules = replace(rules, full_live=rules.full_live * _FUSED_LIVE_SHARE)
     setting = Setting(
         accelerator=point.accelerator,
         shape=point.shape,
@@ -77,8 +81,29 @@ def resolve(point: Point, constants: Mapping[str, float] | None = None) -> Resol
         rules=rules,
         space=space_of(point, batch),
     )
-    spread = _spread(point, _layout(setting, point.gpus))
+    spread = _spread(point, _given(point) or _layout(setting, point.gpus))
     return Resolved(point=point, dims=dims, task=task, spread=spread, device=device, rules=rules)
+
+
+def _given(point: Point) -> Layout | None:
+    """The layout of a point whose cells leave nothing open."""
+    fixed, cells = point.layout, (point.layout.tp, point.layout.pp, point.layout.cp, point.layout.zero)
+    open_experts = point.model.experts > 0 and fixed.ep is None
+    if None in cells or fixed.recompute is None or fixed.micro_batch is None or open_experts:
+        return None
+    tp, pp, cp = fixed.tp or 1, fixed.pp or 1, fixed.cp or 1
+    if pp > 1 and point.stack.name not in _PLAIN_PIPELINES and point.hints.virtual_stages is None:
+        return None
+    return Layout(
+        tp=tp,
+        pp=pp,
+        cp=cp,
+        dp=max(1, point.gpus // (tp * pp * cp)),
+        ep=fixed.ep or 1,
+        zero=fixed.zero or 0,
+        recompute=fixed.recompute,
+        micro_batch=fixed.micro_batch,
+    )
 
 
 def _batch(point: Point) -> float:
@@ -119,10 +144,11 @@ def _layout(setting: Setting, gpus: int) -> Layout:
     """The fastest layout that fits; else the one that needs least; else plain data parallelism."""
     capacity = float(setting.device.memory_bytes[0]) * _ALMOST_ALL
     found, _ = search(setting, (gpus,), capacity)
-    if not found:
-        found = search_smallest(setting, gpus)
     if found:
         return found[0].layout
+    smallest = _smallest(setting, gpus)
+    if smallest is not None:
+        return smallest
     fixed = setting.space.fixed
     tp, pp, cp = fixed.tp or 1, fixed.pp or 1, fixed.cp or 1
     return Layout(
@@ -137,34 +163,13 @@ def _layout(setting: Setting, gpus: int) -> Layout:
     )
 
 
-def search_smallest(setting: Setting, gpus: int) -> list[_Chosen]:
+def _smallest(setting: Setting, gpus: int) -> Layout | None:
     """The layout that needs least memory, whether it fits or not."""
     spread = layouts(setting.space, (gpus,))
     if not spread.gpus.size:
-        return []
+        return None
     runs = Runs(dims=setting.dims, task=setting.task, spread=spread, device=setting.device, stack=setting.stack)
-    row = int(np.argmin(memory(runs, setting.rules).device))
-    names = ("none", "selective", "full")
-    return [
-        _Chosen(
-            layout=Layout(
-                tp=int(spread.tp[row]),
-                pp=int(spread.pp[row]),
-                dp=int(spread.dp[row]),
-                cp=int(spread.cp[row]),
-                ep=int(spread.ep[row]),
-                zero=int(spread.zero[row]),
-                recompute=names[int(spread.recompute[row])],
-                micro_batch=int(spread.micro_batch[row]),
-                virtual_stages=int(spread.virtual_stages[row]),
-            )
-        )
-    ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Chosen:
-    layout: Layout
+    return layout_at(spread, int(np.argmin(memory(runs, setting.rules).device)))
 
 
 def _spread(point: Point, layout: Layout) -> Spread:
@@ -214,7 +219,10 @@ def predict(batch: Batch) -> tuple[Step, Memory]:
 
 def cell_bytes(batch: Batch, needs: Memory, kinds: Sequence[str]) -> npt.NDArray[np.float64]:
     """Peak bytes of the kind that each point measured: allocated, reserved, or what the device holds."""
-    reserved = needs.allocated * batch.rules.fragmentation
+    allocated = np.where(batch.rules.reports_first > 0, needs.first, needs.allocated)
+    reserved = np.minimum(allocated * batch.rules.reserved, np.maximum(allocated, batch.runs.device.memory_bytes))
     is_reserved = np.array([kind == "reserved" for kind in kinds])
     is_device = np.array([kind == "device" for kind in kinds])
-    return np.asarray(np.where(is_device, needs.device, np.where(is_reserved, reserved, needs.allocated)))
+    return np.asarray(
+        np.where(is_device, reserved + batch.rules.context_bytes, np.where(is_reserved, reserved, allocated))
+    )

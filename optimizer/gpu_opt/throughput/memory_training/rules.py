@@ -34,6 +34,7 @@ class Rules(Columns):
     """Bytes and factors of memory, as columns that broadcast with the runs'."""
 
     weight_bytes: Array
+    low_weight_bytes: Array
     gradient_bytes: Array
     master_bytes: Array
     state_bytes: Array
@@ -42,7 +43,16 @@ class Rules(Columns):
     live_layers: Array
     base_bytes: Array
     frozen_activation: Array
+    gathered_bytes: Array
+    head_bytes: Array
+    balances_head: Array
+    reports_first: Array
+    full_live: Array
+    shard_widening: Array
+    step_bytes: Array
+    gradients_persist: Array
     fragmentation: Array
+    reserved: Array
     context_bytes: Array
     log_sd: Array
 
@@ -80,6 +90,7 @@ def rules_of(scheme: str, optimizer: str, *, overrides: Mapping[str, float] | No
         state = 0.0
     return Rules(
         weight_bytes=one(weight),
+        low_weight_bytes=one(values["low_weight_bytes"]),
         gradient_bytes=one(gradient),
         master_bytes=one(master),
         state_bytes=one(state),
@@ -88,7 +99,16 @@ def rules_of(scheme: str, optimizer: str, *, overrides: Mapping[str, float] | No
         live_layers=one(values["live_layers"]),
         base_bytes=one(values["base_gb"] * 1e9),
         frozen_activation=one(values["frozen_activation"]),
+        gathered_bytes=one(values["gathered_bytes"]),
+        head_bytes=one(values["head_bytes"]),
+        balances_head=one(values["balances_head"]),
+        reports_first=one(values["reports_first"]),
+        full_live=one(values["full_live"]),
+        shard_widening=one(values["shard_widening"]),
+        step_bytes=one(values["step_bytes"]),
+        gradients_persist=one(values["gradients_persist"]),
         fragmentation=one(values["fragmentation"]),
+        reserved=one(values["reserved"]),
         context_bytes=one(values["context_gb"] * 1e9),
         log_sd=one(values["log_sd"]),
     )

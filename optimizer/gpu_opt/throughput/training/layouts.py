@@ -69,10 +69,10 @@ def _expert_groups(space: Space, ranks: int) -> tuple[int, ...]:
 
 
 def _virtual(space: Space, pp: int) -> tuple[int, ...]:
-    """One stage a rank, and the finest interleaving that divides the layers."""
+    """One stage a rank, and the finest interleaving that divides the layers (or they and the two tables)."""
     if pp == 1:
         return (1,)
-    finer = [v for v in _VIRTUAL_STAGES if space.layers % (pp * v) == 0]
+    finer = [v for v in _VIRTUAL_STAGES if 0 in (space.layers % (pp * v), (space.layers + 2) % (pp * v))]
     return (1, finer[-1]) if finer else (1,)
 
 

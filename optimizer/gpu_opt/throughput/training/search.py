@@ -10,7 +10,7 @@ import numpy as np
 from gpu_opt.domain.hardware import Accelerator, Shape
 from gpu_opt.domain.option import Layout, MemoryLine
 from gpu_opt.throughput.memory_training import LINES, Rules, memory
-from gpu_opt.throughput.training.arrays import Array, Device, Dims, Runs, Stack, Task
+from gpu_opt.throughput.training.arrays import Array, Device, Dims, Runs, Spread, Stack, Task
 from gpu_opt.throughput.training.layouts import RECOMPUTE_NAMES, Space, layouts
 from gpu_opt.throughput.training.step import step
 
@@ -82,11 +82,9 @@ def _fastest(gangs: Array, speed: Array, need: Array) -> list[int]:
     return [int(row) for row in order[first]]
 
 
-def _found(
-    runs: Runs, row: int, speed: float, lines: Mapping[str, Array], original: int, device: Array, allocated: Array
-) -> Found:
-    spread = runs.spread
-    layout = Layout(
+def layout_at(spread: Spread, row: int) -> Layout:
+    """One row of the layout columns."""
+    return Layout(
         tp=int(spread.tp[row]),
         pp=int(spread.pp[row]),
         dp=int(spread.dp[row]),
@@ -97,13 +95,19 @@ def _found(
         micro_batch=int(spread.micro_batch[row]),
         virtual_stages=int(spread.virtual_stages[row]),
     )
+
+
+def _found(
+    runs: Runs, row: int, speed: float, lines: Mapping[str, Array], original: int, device: Array, allocated: Array
+) -> Found:
+    spread = runs.spread
     need = float(device[original])
     parts = [(name, float(np.broadcast_to(lines[name], device.shape)[original])) for name in LINES]
     parts.append(("context and fragmentation", need - float(allocated[original])))
     return Found(
         gpus=int(spread.gpus[row]),
         tokens_per_second=speed,
-        layout=layout,
+        layout=layout_at(spread, row),
         memory=tuple(MemoryLine(label=name, gib=size / _GIB_BYTES) for name, size in parts if size > 0),
         need_gib=need / _GIB_BYTES,
         allocated_gib=float(allocated[original]) / _GIB_BYTES,
