@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from gpu_opt.answer.alternatives import binding_limits, describe_runner_up, without_choice
-from gpu_opt.answer.assemble import Solved, Stamp, assemble, settle
+from gpu_opt.answer.assemble import Solved, Stamp, assemble
 from gpu_opt.answer.document import to_json
-from gpu_opt.answer.infeasible import explain, later_deadlines, workloads_without_candidates
+from gpu_opt.answer.infeasible import later_deadlines, workloads_without_candidates
+from gpu_opt.answer.rounds import solve_rounds
 from gpu_opt.candidates.build import Built, build_data
 from gpu_opt.candidates.sizing import Sizing
 from gpu_opt.domain.offer import Offer
@@ -17,15 +17,10 @@ from gpu_opt.domain.plan import Plan, RunnerUp
 from gpu_opt.domain.question import Question
 from gpu_opt.domain.workload import TrainJob
 from gpu_opt.errors import GpuOptError, Infeasible, NoPlanInTime
-from gpu_opt.lp.build import Program, build
-from gpu_opt.lp.decision import Decision, decide
-from gpu_opt.lp.evaluate import measure, overfull
-from gpu_opt.lp.schedule import Placement, Unplaced, make_schedule
+from gpu_opt.lp.schedule import Placement
 from gpu_opt.verify import check
 
-_MOST_ROUNDS = 12
 _EXTRA_SECONDS = 10.0
-_LEAST_SECONDS = 10.0
 
 
 def _silent(message: str) -> None:
@@ -64,7 +59,7 @@ def plan(question: Question, offers: Iterable[Offer], options: PlanOptions) -> P
     if hopeless:
         raise Infeasible(hopeless, _later_deadlines(question, offers, built, options))
     options.progress("solving")
-    solved = solve_data(built, options)
+    solved = solve_rounds(built, gap=options.gap, time_limit_seconds=options.time_limit_seconds)
     options.progress("alternatives")
     runner_up = _runner_up(solved, options) if options.runner_up else None
     binding = binding_limits(solved, worth=options.runner_up, time_limit_seconds=_EXTRA_SECONDS)
@@ -99,7 +94,12 @@ def _later_deadlines(
     if workloads_without_candidates(again):
         return []
     try:
-        return [(" and ".join(words), solve_data(again, options).total_usd)]
+        return [
+            (
+                " and ".join(words),
+                solve_rounds(again, gap=options.gap, time_limit_seconds=options.time_limit_seconds).total_usd,
+            )
+        ]
     except GpuOptError:
         return []
 
@@ -125,56 +125,6 @@ def _stamp(options: PlanOptions) -> Stamp:
     )
 
 
-def solve_data(built: Built, options: PlanOptions) -> Solved:
-    """Solves and builds the calendar, and learns from it: where jobs overfill shared capacity the occupancy rule is
-    written out, and where recurring runs find no room their number is limited. Then it is solved again.
-
-    The first rule is the program's own, so each bound with it is as good as the last; the second is a restriction, so
-    the bound stays that of the program before it.
-    """
-    deadline = time.monotonic() + options.time_limit_seconds
-    shared: frozenset[tuple[str, int]] = frozenset()
-    missed: list[Unplaced] = []
-    program = build(built.data)
-    bound, proved = float("-inf"), False
-    for _ in range(_MOST_ROUNDS):
-        decision = _decide(program, options.gap, max(_LEAST_SECONDS, deadline - time.monotonic()))
-        if not missed:
-            bound = max(bound, decision.bound_usd)
-            proved = program.grid.complete and bound > float("-inf")
-        placements, unplaced = make_schedule(built.data, program.grid, decision)
-        found: frozenset[tuple[str, int]] = frozenset()
-        if not unplaced:
-            found = overfull(built.data, measure(built.data, program.grid, decision, placements)) - shared
-            if not found:
-                return settle(built, program, decision, placements, bound, proved)
-        missed += unplaced
-        shared |= found
-        program = build(built.data, shared)
-        _forbid(program, missed)
-    raise NoPlanInTime("no calendar was found that holds all recurring runs; allow more instances or a longer window.")
-
-
-def _decide(program: Program, gap: float, seconds: float) -> Decision:
-    result, decision = decide(program, gap=gap, time_limit_seconds=seconds)
-    if decision is not None:
-        return decision
-    if result.status == "infeasible":
-        raise explain(program, time_limit_seconds=_EXTRA_SECONDS)
-    if result.status == "limit":
-        raise NoPlanInTime(f"no plan was found within {seconds:.0f} s. Raise --time-limit, or narrow the scope.")
-    raise GpuOptError(f"the solver stopped with status {result.status!r}")
-
-
-def _forbid(program: Program, unplaced: Iterable[Unplaced]) -> None:
-    """C17: a candidate takes no more recurring runs of a period than its calendar has room for."""
-    for missed in unplaced:
-        var = program.run.many[missed.demand, missed.candidate]
-        program.run.model.row(
-            f"C17_calendar[{missed.demand},{missed.candidate}]", {var: 1.0}, high=float(missed.placed)
-        )
-
-
 def _runner_up(solved: Solved, options: PlanOptions) -> RunnerUp | None:
     """The best plan in which the dearest workload uses none of the instance types it uses now."""
     usd: dict[str, float] = {}
@@ -194,7 +144,7 @@ def _runner_up(solved: Solved, options: PlanOptions) -> RunnerUp | None:
         return None
     built = replace_data(solved.built, changed)
     try:
-        second = solve_data(built, replace(options, time_limit_seconds=_EXTRA_SECONDS))
+        second = solve_rounds(built, gap=options.gap, time_limit_seconds=_EXTRA_SECONDS)
     except (Infeasible, NoPlanInTime):
         return None
     return describe_runner_up(solved, second, workload)
@@ -211,4 +161,4 @@ def replace_data(built: Built, data: object) -> Built:
     )
 
 
-__all__ = ["Placement", "PlanOptions", "plan", "solve_data"]
+__all__ = ["Placement", "PlanOptions", "plan", "solve_rounds"]

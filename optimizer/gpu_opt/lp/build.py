@@ -19,10 +19,10 @@ class Program:
     run: RunVars
 
 
-def build(data: LpData, shared: frozenset[tuple[str, int]] = frozenset()) -> Program:
+def build(data: LpData, crowded: capacity.Crowded | None = None) -> Program:
     """The whole program. Families that add costs come before those that sum them.
 
-    The occupancy rule is written out for the (pool, period) pairs of `shared` alone: see `overfull`.
+    The occupancy rule is written out for the pairs of `crowded` alone: see `evaluate.overfull`.
     """
     grid = make_grid(data)
     run = make_variables(data, grid)
@@ -30,7 +30,7 @@ def build(data: LpData, shared: frozenset[tuple[str, int]] = frozenset()) -> Pro
     demand.add_work_met(run, data)
     services.add_services_met(run, data)
     capacity.add_capacity(run, data, grid)
-    capacity.add_occupancy(run, data, grid, shared)
+    capacity.add_occupancy(run, data, grid, crowded or capacity.Crowded())
     limits.add_quotas(run, data, grid)
     limits.add_spot_shares(run, data)
     limits.add_term_rules(run, data)

@@ -44,12 +44,15 @@ def _clean(value: float) -> float:
     return 0.0 if abs(value) < 1e-7 else value
 
 
-def decide(program: Program, *, gap: float, time_limit_seconds: float) -> tuple[SolveResult, Decision | None]:
+def decide(
+    program: Program, *, gap: float, time_limit_seconds: float, start: Mapping[str, float] | None = None
+) -> tuple[SolveResult, Decision | None]:
     """Solves, rounds the integers, solves the rest once more with them fixed, and reads the result.
 
+    `start` are values by variable name of a plan to begin from.
     Without a feasible point the second part is None, and the first tells why.
     """
-    first = solve(program.run.model, gap=gap, time_limit_seconds=time_limit_seconds)
+    first = solve(program.run.model, gap=gap, time_limit_seconds=time_limit_seconds, start=start)
     if not first.has_solution:
         return first, None
     model = program.run.model
@@ -107,18 +110,17 @@ def _is_plan(program: Program, term_id: str) -> bool:
 def _covered_hours(
     program: Program, names: Mapping[str, int], values: list[float]
 ) -> dict[tuple[str, int, str], float]:
-    """Job hours on paid capacity by (pool, period, workload), where the occupancy rule concerns them."""
+    """Job hours on paid capacity by (pool, period, workload), where the occupancy rule is written out."""
     found: dict[tuple[str, int, str], float] = {}
     for (pool, index), by_workload in program.run.job_uses.items():
         period = program.grid.cells[pool][index].period
         for workload, expression in by_workload.items():
-            if f"user[{pool},{period},{workload}]" in names:
+            if f"job_rent[{pool},{period},{workload}]" in names:
                 key = (pool, period, workload)
                 found[key] = found.get(key, 0.0) + sum(values[v] * h for v, h in expression.items())
     for pool, period, workload in found:
-        rented = names.get(f"job_rent[{pool},{period},{workload}]")
-        if rented is not None:
-            found[pool, period, workload] -= values[rented]
+        rented = values[names[f"job_rent[{pool},{period},{workload}]"]]
+        found[pool, period, workload] = max(0.0, found[pool, period, workload] - rented)
     return found
 
 

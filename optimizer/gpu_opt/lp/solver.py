@@ -135,10 +135,18 @@ def _broken_empty_row(model: Model) -> bool:
     return any(not terms and not (low <= 1e-9 and high >= -1e-9) for _, terms, low, high in model.rows)
 
 
-def solve(model: Model, *, gap: float = 0.0, time_limit_seconds: float = 60.0, relaxed: bool = False) -> SolveResult:
+def solve(
+    model: Model,
+    *,
+    gap: float = 0.0,
+    time_limit_seconds: float = 60.0,
+    relaxed: bool = False,
+    start: Mapping[str, float] | None = None,
+) -> SolveResult:
     """Solves a model with HiGHS: one thread and a fixed seed, so that equal input gives equal output.
 
-    `gap` is the relative gap at which the solver may stop. Nothing is read from a solve without a feasible point.
+    `gap` is the relative gap at which the solver may stop; `start` values by variable name to begin from, not
+    necessarily of all. Nothing is read from a solve without a feasible point.
     """
     import highspy
     import pulp
@@ -167,7 +175,7 @@ def solve(model: Model, *, gap: float = 0.0, time_limit_seconds: float = 60.0, r
     if not filled.names:
         filled.var("nothing", high=0.0)
     problem, variables = to_pulp(filled, relaxed=relaxed)
-    backend = pulp.HiGHS(
+    backend = _backend(pulp, filled, start)(
         mip=not relaxed,
         msg=False,
         gapRel=gap,
@@ -181,6 +189,20 @@ def solve(model: Model, *, gap: float = 0.0, time_limit_seconds: float = 60.0, r
     with _no_banner():
         problem.solve(backend)
     return _read(problem.solverModel, highspy, filled, variables, time.perf_counter() - started, relaxed)
+
+
+def _backend(pulp: Any, model: Model, start: Mapping[str, float] | None) -> Any:
+    """PuLP's HiGHS, begun from a given point where there is one (PuLP 3.3 has no way to pass it)."""
+    known = [(index, start[name]) for index, name in enumerate(model.names) if name in start] if start else []
+    if not known:
+        return pulp.HiGHS
+
+    class Started(pulp.HiGHS):  # type: ignore[misc, name-defined]
+        def callSolver(self, lp: Any) -> None:
+            lp.solverModel.setSolution(len(known), [index for index, _ in known], [value for _, value in known])
+            lp.solverModel.run()
+
+    return Started
 
 
 def _read(highs: Any, highspy: Any, model: Model, variables: list[Any], seconds: float, relaxed: bool) -> SolveResult:

@@ -1,0 +1,117 @@
+"""Solving in rounds: a calendar is built from each solution, and what it teaches goes back into the program."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from gpu_opt.answer.assemble import Solved, settle
+from gpu_opt.answer.infeasible import explain
+from gpu_opt.candidates.build import Built
+from gpu_opt.errors import GpuOptError, NoPlanInTime
+from gpu_opt.lp.build import Program, build
+from gpu_opt.lp.constraints.capacity import Crowded
+from gpu_opt.lp.decision import Decision, decide
+from gpu_opt.lp.evaluate import measure, overfull
+from gpu_opt.lp.schedule import Unplaced, make_schedule
+
+_MOST_ROUNDS = 12
+_LEAST_SECONDS = 10.0
+_FIRST_SHARE = 0.5  # of the time, kept for the program before anything was learned: its bound is the proof
+_EXPLAIN_SECONDS = 10.0
+
+
+@dataclass(slots=True)
+class _Search:
+    """One question's rounds: the time left, the best bound, what was learned."""
+
+    built: Built
+    gap: float
+    deadline: float
+    clock: Callable[[], float]
+    bound_usd: float = float("-inf")
+    proved: bool = False
+    pairs: frozenset[tuple[str, int]] = frozenset()
+    missed: list[Unplaced] = field(default_factory=list)
+
+    def left_seconds(self) -> float:
+        return max(_LEAST_SECONDS, self.deadline - self.clock())
+
+    def learn_bound(self, program: Program, decision: Decision) -> None:
+        """Bounds of programs that nothing restricts hold for the question itself; the highest is the best."""
+        if not self.missed:
+            self.bound_usd = max(self.bound_usd, decision.bound_usd)
+            self.proved = program.grid.complete and self.bound_usd > float("-inf")
+
+
+def solve_rounds(built: Built, *, gap: float, time_limit_seconds: float) -> Solved:
+    """The best calendar found, with a bound of the question itself.
+
+    First without the occupancy rule; where its calendar breaks it, with those pools taken to be shared; and where that
+    costs more than the gap allows, with the rule as it is. Recurring runs that find no room are limited in number.
+    Infeasible and NoPlanInTime as their names say.
+    """
+    search = _Search(built, gap, time.monotonic() + time_limit_seconds, time.monotonic)
+    solved = _settled(search, exact=False, seconds=max(_LEAST_SECONDS, time_limit_seconds * _FIRST_SHARE), start=None)
+    if search.pairs and _gap(solved, search.bound_usd) > gap:
+        try:
+            start = _values(solved)
+            exact = _settled(search, exact=True, seconds=search.left_seconds(), start=start)
+        except NoPlanInTime:
+            return _with_bound(solved, search)
+        solved = min(exact, solved, key=lambda s: s.total_usd)
+    return _with_bound(solved, search)
+
+
+def _gap(solved: Solved, bound_usd: float) -> float:
+    return (solved.total_usd - bound_usd) / abs(solved.total_usd) if solved.total_usd else 0.0
+
+
+def _values(solved: Solved) -> dict[str, float]:
+    return dict(zip(solved.program.run.model.names, solved.decision.values, strict=True))
+
+
+def _with_bound(solved: Solved, search: _Search) -> Solved:
+    return settle(solved.built, solved.program, solved.decision, solved.placements, search.bound_usd, search.proved)
+
+
+def _settled(search: _Search, *, exact: bool, seconds: float, start: dict[str, float] | None) -> Solved:
+    """Rounds until a calendar keeps every rule."""
+    built = search.built
+    for number in range(_MOST_ROUNDS):
+        program = build(built.data, Crowded(pairs=search.pairs, exact=exact))
+        _forbid(program, search.missed)
+        decision = _decide(program, search.gap, seconds if number == 0 else search.left_seconds(), start)
+        if exact or not search.pairs:
+            search.learn_bound(program, decision)
+        placements, unplaced = make_schedule(built.data, program.grid, decision)
+        search.missed += unplaced
+        if unplaced:
+            continue
+        found = overfull(built.data, measure(built.data, program.grid, decision, placements)) - search.pairs
+        if not found:
+            return settle(built, program, decision, placements, search.bound_usd, search.proved)
+        search.pairs |= found
+        start = dict(zip(program.run.model.names, decision.values, strict=True)) if exact else None
+    raise NoPlanInTime("no calendar was found that holds all recurring runs; allow more instances or a longer window.")
+
+
+def _decide(program: Program, gap: float, seconds: float, start: dict[str, float] | None) -> Decision:
+    result, decision = decide(program, gap=gap, time_limit_seconds=seconds, start=start)
+    if decision is not None:
+        return decision
+    if result.status == "infeasible":
+        raise explain(program, time_limit_seconds=_EXPLAIN_SECONDS)
+    if result.status == "limit":
+        raise NoPlanInTime(f"no plan was found within {seconds:.0f} s. Raise --time-limit, or narrow the scope.")
+    raise GpuOptError(f"the solver stopped with status {result.status!r}")
+
+
+def _forbid(program: Program, missed: list[Unplaced]) -> None:
+    """C17: a candidate takes no more recurring runs of a period than its calendar has room for."""
+    for miss in missed:
+        var = program.run.many.get((miss.demand, miss.candidate))
+        if var is not None:
+            name = f"C17_calendar[{miss.demand},{miss.candidate}]"
+            program.run.model.row(name, {var: 1.0}, high=float(miss.placed))
