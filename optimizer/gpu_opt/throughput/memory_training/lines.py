@@ -16,8 +16,6 @@ LINES = ("weights", "gradients", "optimizer", "activations", "logits", "buffers"
 _HALF_BYTES = 2.0
 _ADAPTER_STATE_BYTES = 14.0  # of an adapter, beside its 2-byte weight: fp32 gradient share, master, two moments
 _SELECTIVE_SHARE = 0.6  # of activations that stay when norms, activation functions or some layers are computed again
-    0.6  # of activations that stay when norms, activation functions or every other layer are computed again
-)
 _NF4_BYTES = 0.53  # 4 bits and the scales of their blocks
 
 
