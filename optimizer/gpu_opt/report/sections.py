@@ -67,14 +67,13 @@ def where(plan: Plan) -> Section:
             money.count(peak_instances(plan, workload, allocation)),
             _gpus(allocation),
             money.quantity(allocation.instance_hours),
-            money.quantity(allocation.gpu_hours),
             money.usd(allocation.usd),
         )
         for workload in plan.workloads
         for allocation in workload.allocations
     ]
     columns = ("workload", "period", "place", "instance type", "market", ">instances", "GPUs in each")
-    return table("where", "What runs where", (*columns, ">instance-hours", ">GPU-hours", ">cost"), rows)
+    return table("where", "What runs where", (*columns, ">instance-hours", ">cost"), rows)
 
 
 def how(plan: Plan) -> Section:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 
@@ -9,7 +10,10 @@ from gpu_opt.report.section import Line, Report, Section
 from gpu_opt.report.text import plain
 
 _GAP = "  "
-_LEAST_WIDTH = 10
+_PART = re.compile(r"[^ /,-]+[/,-]?")
+_LEAST_WIDTH = 8
+_LEAST_HEAD = 6
+_UNBOUNDED = 1_000_000
 _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
@@ -44,9 +48,7 @@ def section_text(section: Section, *, width: int | None = None, colour: bool = F
 def grid(section: Section, *, width: int | None = None, colour: bool = False) -> list[str]:
     """The lines of a table: header, rule, rows; a rule above a total."""
     cells = [[plain(cell) for cell in row] for row in (section.header, *section.rows)]
-    widths = [max(len(row[place]) for row in cells) for place in range(len(section.header))]
-    if width is not None:
-        widths = _fitted(widths, [len(name) for name in section.header], section.align, width)
+    widths = _fitted(cells, section.align, width if width is not None else _UNBOUNDED)
     rule = _GAP.join("-" * space for space in widths)
     lines = [_style(text, _BOLD, colour) for text in _row(cells[0], widths, section.align)] + [rule]
     for place, row in enumerate(cells[1:], start=1):
@@ -56,16 +58,25 @@ def grid(section: Section, *, width: int | None = None, colour: bool = False) ->
     return lines
 
 
-def _fitted(widths: list[int], heads: list[int], align: str, total: int) -> list[int]:
-    """Columns of text give way, the widest first, until the table fits or nothing is left to give."""
-    widths = list(widths)
-    text = [place for place, letter in enumerate(align) if letter == "l"]
-    while sum(widths) + len(_GAP) * (len(widths) - 1) > total and text:
-        widest = max(text, key=lambda place: widths[place] - 0.001 * place)
-        if widths[widest] <= max(_LEAST_WIDTH, min(heads[widest], _LEAST_WIDTH)):
-            break
-        widths[widest] -= 1
+def _fitted(cells: Sequence[Sequence[str]], align: str, total: int) -> list[int]:
+    """Widths of the columns. Columns give way, the widest first, until the table fits or nothing is left to give:
+    numbers stay whole, only their headers break; words of text break last, down to eight characters."""
+    columns = range(len(align))
+    widths = [max(len(row[place]) for row in cells) for place in columns]
+    whole = [max(_longest_part(row[place]) for row in cells) for place in columns]
+    body = [max((len(row[place]) for row in cells[1:]), default=0) for place in columns]
+    least = [max(body[p], _LEAST_HEAD) if align[p] == "r" else min(widths[p], _LEAST_WIDTH) for p in columns]
+    for floor in ([max(pair) for pair in zip(whole, least, strict=True)], least):
+        while sum(widths) + len(_GAP) * (len(widths) - 1) > total:
+            giving = [place for place in columns if widths[place] > floor[place]]
+            if not giving:
+                break
+            widths[max(giving, key=lambda place: (widths[place], -place))] -= 1
     return widths
+
+
+def _longest_part(cell: str) -> int:
+    return max((len(part) for part in _PART.findall(cell)), default=0)
 
 
 def _row(cells: Sequence[str], widths: Sequence[int], align: str) -> list[str]:
@@ -84,13 +95,13 @@ def _row(cells: Sequence[str], widths: Sequence[int], align: str) -> list[str]:
 
 
 def _broken(cell: str, width: int) -> list[str]:
-    """A cell over several lines, broken after spaces, slashes and commas where that is possible."""
+    """A cell over several lines, broken after spaces, slashes, commas and hyphens where that is possible."""
     if len(cell) <= width:
         return [cell]
     lines: list[str] = []
     rest = cell
     while len(rest) > width:
-        place = max(rest.rfind(mark, 0, width) for mark in " /,")
+        place = max(rest.rfind(mark, 0, width) for mark in " /,-")
         place = width if place < width // 3 else place + 1
         lines.append(rest[:place].rstrip())
         rest = rest[place:].lstrip()
