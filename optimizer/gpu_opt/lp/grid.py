@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from gpu_opt.domain.program import RunCandidate, RunDemand
 from gpu_opt.lp.data import LpData
 
-MOST_STARTS = 24
+MOST_STARTS = 64
 _TINY_HOURS = 1e-6
 
 
