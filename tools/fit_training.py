@@ -33,19 +33,22 @@ Array = npt.NDArray[np.float64]
 HERE = Path(__file__).parent
 DATA = HERE.parent / "optimizer" / "gpu_opt" / "throughput" / "data"
 SOFT = 0.10
+LEAST_UTILISATION = 0.08
 SHARES = frozenset({"selective", "scaleup_share", "network_share", "tp_overlap", "dp_overlap", "gather_overlap",
                     "fsdp_overlap", "cp_overlap", "ep_overlap"})  # fmt: skip
 # How far (in log or logit) a constant may move for all stacks together, and for one stack on its own.
-COMMON_SD = {"efficiency": 0.02, "elementwise": 0.2, "launch_ms": 0.5, "step_seconds": 0.5, "selective": 0.3,
-             "scaleup_share": 0.4, "network_share": 0.4, "tp_overlap": 0.5, "dp_overlap": 0.5, "gather_overlap": 0.5,
-             "fsdp_overlap": 0.5, "cp_overlap": 0.5, "moe_factor": 0.2, "moe_launch_ms": 0.5, "ep_overlap": 0.5,
-             "dequantise": 0.3, "adapter": 0.3,
-             "hop_us": 0.5, "jitter": 0.5}  # fmt: skip
-OWN_SD = {"efficiency": 0.08, "elementwise": 0.25, "launch_ms": 0.5, "step_seconds": 0.7, "selective": 0.3,
-          "scaleup_share": 0.3, "network_share": 0.3, "tp_overlap": 0.5, "dp_overlap": 0.5, "gather_overlap": 0.5,
-          "fsdp_overlap": 0.5, "cp_overlap": 0.5, "moe_factor": 0.3, "moe_launch_ms": 0.5, "ep_overlap": 0.5,
-          "dequantise": 0.3, "adapter": 0.4,
-          "hop_us": 0.4, "jitter": 0.4}  # fmt: skip
+COMMON_SD = {
+    "efficiency": 0.02, "elementwise": 0.2, "launch_ms": 0.5, "step_seconds": 0.5, "selective": 0.3,
+    "scaleup_share": 0.4, "network_share": 0.4, "tp_overlap": 0.5, "dp_overlap": 0.5, "gather_overlap": 0.5,
+    "fsdp_overlap": 0.5, "cp_overlap": 0.5, "moe_factor": 0.2, "moe_launch_ms": 0.5, "ep_overlap": 0.5,
+    "tp_launch_ms": 0.5, "pp_launch_ms": 0.5, "dequantise": 0.3, "adapter": 0.3, "hop_us": 0.5, "jitter": 0.5,
+}  # fmt: skip
+OWN_SD = {
+    "efficiency": 0.08, "elementwise": 0.25, "launch_ms": 0.5, "step_seconds": 0.7, "selective": 0.3,
+    "scaleup_share": 0.3, "network_share": 0.3, "tp_overlap": 0.5, "dp_overlap": 0.5, "gather_overlap": 0.5,
+    "fsdp_overlap": 0.5, "cp_overlap": 0.5, "moe_factor": 0.3, "moe_launch_ms": 0.5, "ep_overlap": 0.5,
+    "tp_launch_ms": 0.7, "pp_launch_ms": 0.7, "dequantise": 0.3, "adapter": 0.4, "hop_us": 0.4, "jitter": 0.4,
+}  # fmt: skip
 FAMILY_SD = {"efficiency": 0.04, "half_rows": 0.4, "half_sides": 0.4, "attention": 0.15}
 FAMILY_CONSTANTS = tuple(FAMILY_SD)
 
@@ -109,14 +112,14 @@ def group_of(row: Mapping[str, str]) -> str:
 
 
 def clean(rows: Iterable[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    """Rows fit for fitting: of noisy repeats only the fastest, and none below 15 % utilisation."""
+    """Rows fit for fitting: of noisy repeats only the fastest, and none below 8 % utilisation."""
     best: dict[tuple[str, ...], Mapping[str, str]] = {}
     kept = []
     for row in rows:
         if row["stack"] != "nanotron":
             kept.append(row)
             continue
-        if float(row["mfu"] or 0) < 0.15:
+        if float(row["mfu"] or 0) < LEAST_UTILISATION:
             continue
         key = tuple(row[name] for name in ("model", "n_gpus", "micro_batch", "dp", "tp", "pp", "n_kv_heads"))
         if key not in best or float(row["tokens_per_s_per_gpu"]) > float(best[key]["tokens_per_s_per_gpu"]):
@@ -207,10 +210,8 @@ class Problem:
         columns = {}
         for constant in STACK_CONSTANTS:
             column = np.array([values[name][constant] for name in self.stack_names])
-            name = {"launch_ms": "launch_seconds", "moe_launch_ms": "moe_launch_seconds", "hop_us": "hop_seconds"}.get(
-                constant, constant
-            )
-            columns[name] = column * {"launch_ms": 1e-3, "moe_launch_ms": 1e-3, "hop_us": 1e-6}.get(constant, 1.0)
+            name = constant.replace("launch_ms", "launch_seconds").replace("hop_us", "hop_seconds")
+            columns[name] = column * (1e-3 if constant.endswith("_ms") else 1e-6 if constant.endswith("_us") else 1.0)
         factor = {
             (key, constant): self.family_factor(theta, key, constant)
             for key in set(self.linear_keys) | set(self.half_keys)

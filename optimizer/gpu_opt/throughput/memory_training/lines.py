@@ -111,18 +111,17 @@ def _activations(runs: Runs, rules: Rules, in_flight: Array) -> _Kept:
     )
 
 
-def _rank(runs: Runs, rules: Rules, in_flight: Array, logits: Array, microbatches: Array) -> dict[str, Array]:
+def _rank(
+    runs: Runs, rules: Rules, state: Mapping[str, Array], in_flight: Array, logits: Array, microbatches: Array
+) -> dict[str, Array]:
     """M4: bytes by line on one stage at its fullest moment.
 
     A layer that is computed again and the logits never live at the same time. Stacks that drop gradients at the step
     have none yet when the first backward starts, and all of them, with the step's copies, when it ends.
     """
     dims, spread, task = runs.dims, runs.spread, runs.task
-    table = dims.hidden * dims.vocab
-    tables = np.where(spread.pp <= 1, table * (2.0 - dims.tied), table)
-    state = _state(runs, rules, np.asarray(tables))
     acts = _activations(runs, rules, in_flight)
-    gradients, copies = state["gradients"], state.pop("step")
+    gradients, copies = state["gradients"], state["step"]
     persist = (rules.gradients_persist > 0) | (microbatches > 1)
     busy = acts.kept + np.maximum(acts.live, logits)
     start = np.where(persist, gradients, 0.0) + busy
@@ -154,8 +153,11 @@ def memory(runs: Runs, rules: Rules) -> Memory:
     logits = logits + rules.head_bytes * tokens * dims.hidden * (1.0 - 1.0 / spread.tp)
     none = np.zeros_like(logits)
     first_logits = np.where(stages <= 1, logits, none)
-    first = _rank(runs, rules, np.minimum(microbatches, warm), np.asarray(first_logits), microbatches)
-    last = _rank(runs, rules, np.minimum(microbatches, 1.0), logits, microbatches)
+    table = dims.hidden * dims.vocab
+    tables = np.where(stages <= 1, table * (2.0 - dims.tied), table)
+    state = _state(runs, rules, np.asarray(tables))
+    first = _rank(runs, rules, state, np.minimum(microbatches, warm), np.asarray(first_logits), microbatches)
+    last = _rank(runs, rules, state, np.minimum(microbatches, 1.0), logits, microbatches)
     first_sum = np.asarray(sum(first.values()))
     last_sum = np.asarray(sum(last.values()))
     worst = {name: np.asarray(np.where(first_sum >= last_sum, first[name], last[name])) for name in LINES}

@@ -77,9 +77,10 @@ def normal_optimizer(text: str) -> str:
     return name if name in _OPTIMIZER_STATE_BYTES else "adam"
 
 
-def rules_of(scheme: str, optimizer: str, *, overrides: Mapping[str, float] | None = None) -> Rules:
+@cache
+def rules_of(scheme: str, optimizer: str) -> Rules:
     """M1: bytes a parameter for weights, gradients, master copy and optimizer state under a stack's scheme."""
-    values = {**memory_constants(scheme), **(overrides or {})}
+    values = memory_constants(scheme)
     name = normal_optimizer(optimizer)
     state = _OPTIMIZER_STATE_BYTES[name]
     state = state * values["state_factor"] if state > 2.0 else state

@@ -129,6 +129,8 @@ class Stack(Columns):
     moe_factor: Array
     moe_launch_seconds: Array
     ep_overlap: Array
+    tp_launch_seconds: Array
+    pp_launch_seconds: Array
     dequantise: Array
     adapter: Array
     hop_seconds: Array

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 
@@ -30,6 +31,7 @@ def one(value: float) -> Array:
     return np.array([value], dtype=np.float64)
 
 
+@lru_cache(maxsize=64)
 def dims_of(model: ModelSpec) -> Dims:
     """The columns of a model."""
     hidden, heads = float(model.hidden_size), float(model.heads)
@@ -145,6 +147,8 @@ def stack_of(constants: Mapping[str, float]) -> Stack:
     """The columns of a stack's constants."""
     values = {name: one(value) for name, value in constants.items()}
     values["moe_launch_seconds"] = values.pop("moe_launch_ms") * 1e-3
+    values["tp_launch_seconds"] = values.pop("tp_launch_ms") * 1e-3
+    values["pp_launch_seconds"] = values.pop("pp_launch_ms") * 1e-3
     values["launch_seconds"] = values.pop("launch_ms") * 1e-3
     values["hop_seconds"] = values.pop("hop_us") * 1e-6
     return Stack(**values)

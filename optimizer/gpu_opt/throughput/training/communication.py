@@ -77,7 +77,8 @@ def pipeline_seconds(runs: Runs, tokens: Array) -> Array:
     sent = 2.0 * tokens * runs.dims.hidden * _HALF_BYTES / spread.tp * spread.virtual_stages
     inside = spread.gpus <= runs.device.scaleup_domain
     rate = np.where(inside, _local_rate(runs), _network_rate(runs))
-    return np.asarray(np.where(spread.pp > 1, sent / rate, 0.0))
+    hand_over = sent / rate + runs.stack.pp_launch_seconds * spread.virtual_stages
+    return np.asarray(np.where(spread.pp > 1, hand_over, 0.0))
 
 
 def data_seconds(runs: Runs, local_params: Array, backward: Array) -> Array:

@@ -127,6 +127,7 @@ def layer_seconds(runs: Runs, tokens: Array) -> LayerTime:
     again = np.where(recompute >= 2, forward, np.where(recompute >= 1, stack.selective * forward, 0.0))
     busy = (forward + backward + again) / stack.efficiency
     launch = stack.launch_seconds + stack.moe_launch_seconds * dims.moe_layers / dims.layers
+    launch = launch + np.where(runs.spread.tp > 1, stack.tp_launch_seconds, 0.0)
     launch = launch * np.where(recompute >= 2, 4.0 / 3.0, 1.0)
     both = (busy**4 + launch**4) ** 0.25
     return LayerTime(

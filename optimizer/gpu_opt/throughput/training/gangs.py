@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 MAX_GANGS = 16
-_STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
+_STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024, 2048, 4096)
 _MAX_GPUS = {"pretrain": 16384, "finetune": 2048}
 _MAX_SPLIT = 64  # ranks that one sequence of the batch is usefully spread over
 _WORTHWHILE_GAIN = 1.02

@@ -78,27 +78,29 @@ def _virtual(space: Space, pp: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def _columns(space: Space, gangs: tuple[int, ...]) -> npt.NDArray[np.float64]:
-    rows: list[tuple[float, ...]] = []
+    """Rows of (gang, tp, pp, cp, dp, ep, virtual stages, ZeRO, recompute, microbatch)."""
+    groups = [(gang, *group) for gang in gangs for group in _groups(space, gang)]
     zeros = _choices(space.fixed.zero, space.zero)
-    modes = [_RECOMPUTE[name] for name in ((space.fixed.recompute,) if space.fixed.recompute else space.recompute)]
-    for gang in gangs:
-        for tp, pp, cp, dp, ep, virtual in _groups(space, gang):
-            fits = (b for b in _MICRO_BATCHES if b * dp <= space.batch_sequences or b == 1)
-            sizes = _choices(space.fixed.micro_batch, fits)
-            rows.extend(
-                (gang, tp, pp, dp, cp, ep, zero, mode, size, virtual)
-                for zero in zeros
-                for mode in modes
-                for size in sizes
-                if size == 1 or space.fixed.micro_batch or size * space.sequence / cp <= _MAX_MICRO_TOKENS
-            )
-    return np.array(rows, dtype=np.float64).reshape(len(rows), 10)
+    names = (space.fixed.recompute,) if space.fixed.recompute else space.recompute
+    sizes = _choices(space.fixed.micro_batch, _MICRO_BATCHES)
+    choices = [(zero, _RECOMPUTE[name], size) for zero in zeros for name in names for size in sizes]
+    if not groups:
+        return np.zeros((0, 10))
+    left = np.repeat(np.array(groups, dtype=np.float64), len(choices), axis=0)
+    table = np.hstack([left, np.tile(np.array(choices, dtype=np.float64), (len(groups), 1))])
+    if space.fixed.micro_batch is not None:
+        return table
+    size, cp, dp = table[:, 9], table[:, 3], table[:, 4]
+    short = size * space.sequence <= _MAX_MICRO_TOKENS * cp
+    small = size * dp <= space.batch_sequences
+    return np.asarray(table[(size == 1) | (short & small)])
 
 
 def layouts(space: Space, gangs: Sequence[int]) -> Spread:
     """All layouts of all gangs, as columns; none at all when nothing multiplies to a gang."""
     table = _columns(space, tuple(gangs))
-    gang, tp, pp, dp, cp, ep, zero, recompute, micro_batch, virtual = (table[:, i] for i in range(10))
+    columns = (np.ascontiguousarray(table[:, place]) for place in range(10))
+    gang, tp, pp, cp, dp, ep, virtual, zero, recompute, micro_batch = columns
     return Spread(
         gpus=gang,
         tp=tp,

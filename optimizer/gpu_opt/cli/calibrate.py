@@ -1,0 +1,73 @@
+"""`gpu-opt calibrate`: refit the speed model to one's own runs."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpu_opt.cli._common import echo_err, write_json
+from gpu_opt.cli.accuracy import read_text
+from gpu_opt.errors import InputError, Problem
+
+_SCHEMA_HINT = "Use the columns of `gpu-opt accuracy`, or a log of Megatron-LM, NeMo, torchtitan or the HF Trainer."
+
+
+def command(
+    files: Annotated[list[Path], typer.Argument(help="Measured runs as CSV, or logs of runs.", metavar="FILE...")],
+    out: Annotated[Path | None, typer.Option("-o", "--output", help="Where to write it; default: stdout.")] = None,
+    model: Annotated[str, typer.Option(help="Model of the logged runs.")] = "",
+    gpu: Annotated[str, typer.Option(help="GPU of the logged runs.")] = "",
+    gpus: Annotated[int, typer.Option(help="GPUs of each logged run.")] = 0,
+    sequence_length: Annotated[int, typer.Option(help="Tokens in a sequence.")] = 0,
+    global_batch: Annotated[int, typer.Option(help="Sequences in a step.")] = 0,
+    precision: Annotated[str, typer.Option(help="bf16, fp8, …")] = "",
+    stack: Annotated[str, typer.Option(help="Software stack, over what the file says.")] = "",
+    method: Annotated[str, typer.Option(help="pretrain, full, lora or qlora.")] = "",
+) -> None:
+    """Refit a few constants of one stack to 3-10 runs of yours, and show the error that is left."""
+    from gpu_opt.throughput.calibration.refit import calibrate
+    from gpu_opt.throughput.calibration.store import dump_calibration
+
+    given = {
+        "model": model,
+        "gpu": gpu,
+        "n_gpus": str(gpus or ""),
+        "seq_len": str(sequence_length or ""),
+        "global_batch_seqs": str(global_batch or ""),
+        "precision": precision,
+        "stack": stack,
+        "method": method,
+    }
+    rows = [row for file in files for row in _rows(file, given)]
+    name = (out or files[0]).stem
+    calibration = calibrate(rows, name)
+    document = dump_calibration(calibration)
+    if out is None:
+        write_json(document)
+    else:
+        with out.open("w", encoding="utf-8", newline="\n") as stream:
+            write_json(document, stream)
+    echo_err(
+        f"{calibration.stack}, {calibration.runs} runs: median error {calibration.median_error_before:.1%} before, "
+        f"{calibration.median_error_after:.1%} after (each run left out in turn); "
+        f"P10-P90 {calibration.low_ratio:.2f}-{calibration.high_ratio:.2f} of a prediction"
+    )
+
+
+def _rows(file: Path, given: dict[str, str]) -> list[dict[str, str]]:
+    """Rows of a CSV file, or the one run of a log."""
+    from gpu_opt.throughput.calibration.logs import complete, parse_log
+
+    text = read_text(file)
+    header = text.partition("\n")[0]
+    if "," in header and "gpu" in header.split(","):
+        found = csv.DictReader(io.StringIO(text))
+        return [complete({name: cell or "" for name, cell in row.items() if name}, given) for row in found]
+    cells = parse_log(text)
+    if cells is None:
+        raise InputError(Problem(file=file.name, what="neither a CSV of runs nor a known log.", remedy=_SCHEMA_HINT))
+    return [complete(cells, given)]
