@@ -225,6 +225,11 @@ JOBS = {
         ("gpu_hours", "demand={}", "it asks for nothing."),
         ("gpu_hours", "demand={H100: 0}", "it asks for no hours."),
         ("gpu_hours", "demand={H100: [1, x]}", "'x' is not a number."),
+        (
+            "gpu_hours",
+            "demand={H100: 5, H100-SXM: 6}",
+            "'H100' and 'H100-SXM' both mean H100-SXM.",
+        ),
         ("gpu_hours", "substitutes={A100x: 1}", "unknown GPU 'A100x'."),
         ("gpu_hours", "measured=[{gpu: H100, gpus: 8, tokens_per_second: 3}]", "says nothing about gpu_hours."),
     ],

@@ -267,6 +267,28 @@ def test_a_trace_gives_blocks_and_lengths(tmp_path):
     assert "less than a day" in question.warnings[0]
 
 
+def test_a_bursty_trace_sizes_replicas_for_its_busy_minutes(tmp_path):
+    # Minutes of 30 and of 210 requests in turn, for two hours: 2 requests a second on average.
+    rows = []
+    for minute in range(120):
+        requests = 210 if minute % 2 else 30
+        rows += [f"{60 * minute + 60 * i / requests:.3f},100,20" for i in range(requests)]
+    (tmp_path / "t.csv").write_text("timestamp,input_tokens,output_tokens\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    text = "{name: chat, kind: serve, model: llama-3.1-8b, traffic: {trace: t.csv}}"
+    question = asked(tmp_path, text)
+    assert question.workloads[0].peak_to_mean_ratio > 1.5
+    assert any("replicas are sized for" in warning for warning in question.warnings)
+    assert one(tmp_path, text, "workloads.chat.traffic.burst={peak_to_mean: 1}").peak_to_mean_ratio == 1
+
+
+def test_rows_of_a_trace_that_are_refused_are_told(tmp_path):
+    rows = "0,100,20\n1,0,20\n2,100,20\n"
+    (tmp_path / "t.csv").write_text("timestamp,input_tokens,output_tokens\n" + rows, encoding="utf-8")
+    question = asked(tmp_path, "{name: chat, kind: serve, model: llama-3.1-8b, traffic: {trace: t.csv}}")
+    assert any("1 of 3 rows were refused" in warning for warning in question.warnings)
+    assert any(warning.startswith("t.csv:3: ") for warning in question.warnings)
+
+
 def test_a_trace_that_cannot_be_read_is_told_at_its_line(tmp_path):
     text = "workloads:\n  - {name: chat, kind: serve, model: llama-3.1-8b, traffic: {trace: t.csv}}\n"
     assert refused(tmp_path, text).startswith("w.yaml:3: workloads[0].traffic.trace: t.csv: the trace can't be read")
@@ -329,7 +351,9 @@ def test_other_work_counts_units_in_place_of_tokens(tmp_path):
 
 def test_a_model_is_a_preset_a_configuration_or_its_sizes(tmp_path):
     assert one(tmp_path, SERVE, "workloads.chat.model=meta-llama/Llama-3.1-8B-Instruct").model.name == "llama-3.1-8b"
-    assert one(tmp_path, SERVE, "workloads.chat.model={params_billion: 7}").model.origin == "assumed"
+    question = asked(tmp_path, SERVE, "workloads.chat.model={params_billion: 7}")
+    assert question.workloads[0].model.origin == "assumed"
+    assert question.warnings == ("chat: the shape of its model is assumed: typical shape of 7 B parameters.",)
     sized = one(tmp_path, SERVE, "workloads.chat.model={layers: 32, hidden: 4096, heads: 32, ffn: 11008, vocab: 32000}")
     assert (sized.model.layers, sized.model.origin) == (32, "given")
     (tmp_path / "m").mkdir()

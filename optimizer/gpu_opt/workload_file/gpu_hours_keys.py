@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from gpu_opt.workload_file.scalars import Amount, AmountOrZero, GpuName
+from gpu_opt.workload_file.scalars import Amount, AmountOrZero, GpuName, distinct_gpus
 from gpu_opt.workload_file.workload_keys import WorkloadKeys
 
 
@@ -13,7 +13,10 @@ def _per_period(value: Any) -> Any:
     return [value] if isinstance(value, str | int | float) else value
 
 
+Hours = Annotated[tuple[AmountOrZero, ...], BeforeValidator(_per_period)]
+
+
 class GpuHoursKeys(WorkloadKeys):
     kind: Literal["gpu_hours"]
-    demand: dict[GpuName, Annotated[tuple[AmountOrZero, ...], BeforeValidator(_per_period)]]
-    substitutes: dict[GpuName, Amount] = Field(default_factory=dict)
+    demand: Annotated[dict[GpuName, Hours], BeforeValidator(distinct_gpus)]
+    substitutes: Annotated[dict[GpuName, Amount], BeforeValidator(distinct_gpus)] = Field(default_factory=dict)

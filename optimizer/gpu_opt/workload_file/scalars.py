@@ -6,6 +6,7 @@ Each is a function that raises `Wrong`, and an annotated type that pydantic buil
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from datetime import date, timedelta
 from typing import Annotated, Any, TypeVar
@@ -21,6 +22,7 @@ MOST = 1e30
 MOST_COUNT = 1e15
 MOST_HOURS = 1e6  # a century
 _TRUE = frozenset(("true", "yes", "on"))
+_DAY_FORM = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _FALSE = frozenset(("false", "no", "off"))
 _T = TypeVar("_T")
 
@@ -151,7 +153,7 @@ def day(value: object) -> date:
     """A day written as 2027-01-31."""
     if isinstance(value, date):
         return value
-    if isinstance(value, str) and len(value) == 10:
+    if isinstance(value, str) and _DAY_FORM.fullmatch(value):
         try:
             found = date.fromisoformat(value)
         except ValueError:
@@ -196,6 +198,21 @@ def gpu_pattern(value: object) -> str:
     found = text(value)
     matched = known("GPU", lambda: match_gpus(found), "See `gpu-opt offers` for names.")
     return found if any(mark in found for mark in "*?[") else matched[0]
+
+
+def distinct_gpus(value: object) -> object:
+    """A mapping by GPU in which no two keys mean the same."""
+    if isinstance(value, dict):
+        seen: dict[str, str] = {}
+        for key in value:
+            try:
+                name = gpu_pattern(key)
+            except Wrong:
+                continue  # told where the key is read
+            if name in seen:
+                raise Wrong(f"{quoted(seen[name])} and {quoted(key)} both mean {name}.", "Keep one of the two.")
+            seen[name] = key
+    return value
 
 
 def system_name(value: object) -> str:

@@ -3,7 +3,7 @@
 # Annotations are evaluated here and now: as text, pydantic would compile and evaluate each of them at every start.
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from gpu_opt.workload_file.scalars import (
     AmountOrZero,
@@ -18,6 +18,7 @@ from gpu_opt.workload_file.scalars import (
     Text,
     Wrong,
     between,
+    distinct_gpus,
     text,
     typed,
 )
@@ -83,7 +84,7 @@ class PricesSection(Section):
     snapshot: Text | None = None
     overlays: OneOrMore[OverlayRef] = ()
     markets: OneOrMore[AnyMarket] | None = None
-    path: dict[GpuPattern, PriceChange] = Field(default_factory=dict)
+    path: Annotated[dict[GpuPattern, PriceChange], BeforeValidator(distinct_gpus)] = Field(default_factory=dict)
     max_age_days: dict[AnyMarket, AmountOrZero] = Field(default_factory=dict)
 
 

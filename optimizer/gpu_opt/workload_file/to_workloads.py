@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gpu_opt.domain.model import ModelSpec
 from gpu_opt.domain.question import Horizon
 from gpu_opt.domain.workload import (
     BatchJob,
@@ -61,6 +62,9 @@ class WorkloadBuilder:
         except InputError as error:
             self.problems.extend(error.problems)
             return None
+        model = getattr(found, "model", None)
+        if isinstance(model, ModelSpec) and model.origin == "assumed":
+            self.warnings.append(f"{keys.name}: the shape of its model is assumed: {model.source}.")
         return found if len(self.problems) == before else None
 
     def _common(self, keys: Any, window: tuple[float, float]) -> dict[str, Any]:
@@ -161,7 +165,12 @@ class WorkloadBuilder:
         )
         if keys.traffic.trace is not None:
             blocks, inputs, outputs, trace_burst = self._trace(path, keys.traffic.trace)
-            burst = trace_burst if burst is None else burst
+            if burst is None and trace_burst > 1:
+                burst = trace_burst
+                self.warnings.append(
+                    f"{keys.name}: replicas are sized for {burst:.2f} times each block's mean, as the trace's busy "
+                    "minutes need; `burst: {peak_to_mean: 1}` leaves that out."
+                )
         else:
             blocks = self._blocks(keys.traffic)
             inputs, outputs = _mean_of(mix) if mix else _lengths(keys, model)
@@ -211,13 +220,14 @@ class WorkloadBuilder:
         from gpu_opt.throughput.queueing.trace import read_trace
 
         try:
-            summary = derive(read_trace(self.file.path_of(name)))
+            trace = read_trace(self.file.path_of(name))
+            summary = derive(trace)
         except InputError as error:
             first = error.problems[0]
             at = f"{name}, line {first.line}" if first.line else name
             problem = self.file.problem((*path, "traffic", "trace"), f"{at}: {first.what}", first.remedy)
             raise InputError(problem) from error
-        self.warnings.extend(summary.notes)
+        self.warnings.extend((*summary.notes, *map(str, trace.problems)))
         return (
             summary.blocks,
             summary.input_tokens.length,
