@@ -158,6 +158,7 @@ def _planned(inputs: Inputs, *, gap: float, time_limit_seconds: float) -> Plan:
     from gpu_opt.pipeline import plan as make_plan
 
     table = inputs.table
+    warn(inputs.question.warnings)
     with watched("planning") as tell, silent_stdout():
         plan = make_plan(
             inputs.question,
@@ -174,6 +175,6 @@ def _planned(inputs: Inputs, *, gap: float, time_limit_seconds: float) -> Plan:
             ),
         )
     oldest = used_as_of(table.offers, (line.offer for line in plan.cost_lines))
-    warn(plan.warnings)
+    warn(warning for warning in plan.warnings if warning not in inputs.question.warnings)
     echo_err(age_words(table.newest_as_of, oldest, datetime.now(UTC).date()))
     return replace(plan, prices_oldest_as_of=(oldest or table.newest_as_of).isoformat())
