@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from datetime import UTC, datetime
 
 from gpu_opt.errors import Problem
@@ -19,6 +20,7 @@ from gpu_opt.throughput.queueing.columns import (
 
 Row = tuple[float, float, float]
 _QUOTED_CHARACTERS = 40
+_FRACTION = re.compile(r"(?<=:[0-9]{2})\.[0-9]+")  # of a second; Python's own reader stops at microseconds
 MAX_TOKENS = 10**8  # longer than any context: a time or an id in the wrong column
 
 
@@ -88,11 +90,13 @@ def _number(text: str) -> float | None:
 
 
 def _date_seconds(text: str) -> float | None:
+    fraction = _FRACTION.search(text)
     try:
-        when = datetime.fromisoformat(text.strip())
+        when = datetime.fromisoformat(_FRACTION.sub("", text, count=1).strip())
     except ValueError:
         return None
-    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    whole = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    return whole + (float(fraction[0]) if fraction else 0.0)
 
 
 def _short(text: str) -> str:

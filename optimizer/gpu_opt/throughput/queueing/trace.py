@@ -18,7 +18,7 @@ from gpu_opt.throughput.queueing import fast_csv
 from gpu_opt.throughput.queueing.columns import TraceColumns, find_columns, guess_seconds_per_unit
 from gpu_opt.throughput.queueing.rows import MAX_TOKENS, Row, is_iso_time, parse_json_row, parse_row
 
-_BLOCK_BYTES = 1 << 23
+_BLOCK_BYTES = 1 << 20
 _MAX_PROBLEMS = 20
 
 
@@ -110,7 +110,7 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _blocks(file: BinaryIO) -> Iterator[bytes]:
-    """Whole lines, about 8 MB at a time; the last line gets the newline that it may lack."""
+    """Whole lines, about 1 MB at a time; the last line gets the newline that it may lack."""
     rest = b""
     while chunk := file.read(_BLOCK_BYTES):
         cut = chunk.rfind(b"\n") + 1
@@ -149,7 +149,7 @@ def _read_block(
     block: bytes, columns: TraceColumns, delimiter: str, iso: bool | None, name: str, line: int, collected: _Collected
 ) -> int:
     """Adds a block's rows and returns how many lines it had: regular lines vectorised, the others one by one."""
-    data = np.frombuffer(block, dtype=np.uint8)
+    data = np.frombuffer(block + bytes(fast_csv.SPARE_BYTES), dtype=np.uint8)
     lines = fast_csv.split_lines(data, ord(delimiter), columns.count)
     parse_time = fast_csv.parse_iso_times if iso else fast_csv.parse_decimals
     times, time_ok = parse_time(data, *lines.field(columns.time))
