@@ -204,8 +204,8 @@ JOBS = {
     [
         ("pretrain", "tokens=", "`tokens` is missing."),
         ("pretrain", "sequence_length=", "`sequence_length` is missing."),
-        ("pretrain", "units=5", "units: it has no meaning for this model."),
-        ("pretrain", "deadline=3", "deadline: '3' is neither a day nor a duration. Write 2027-01-31, or 30d, 6w, 12h."),
+        ("pretrain", "units=5", "units=5: it has no meaning for this model."),
+        ("pretrain", "deadline=3", "deadline=3: '3' is neither a day nor a duration. Write 2027-01-31, or 30d, 6w, 12h."),
         ("pretrain", "deadline={usd_per_day_late: 3}", "deadline.by: it is missing."),
         ("pretrain", "deadline=2027-13-01", "is neither a day nor a duration."),
         ("pretrain", "deadline=300y", "is neither a day nor a duration."),

@@ -26,12 +26,13 @@ class Source:
     overridden: Mapping[KeyPath, str] = field(default_factory=dict)
 
     def problem(self, path: KeyPath, what: str, remedy: str = "") -> Problem:
-        """A problem at a path, with its line where it has one."""
+        """A problem at a path: with its line, or at the option that set it."""
         path = self._written(path)
         for length in range(len(path), 0, -1):
             option = self.overridden.get(path[:length])
             if option is not None:
-                return Problem(file=option, path=plain(path), what=what, remedy=remedy)
+                inner = "" if length == len(path) else plain(path)
+                return Problem(file=option, path=inner, what=what, remedy=remedy)
         line = self.document.line_of(path)
         return Problem(file=self.shown, line=line, path=plain(path), what=what, remedy=remedy)
 
