@@ -23,7 +23,8 @@ from scipy.optimize import least_squares
 
 from gpu_opt.throughput.accuracy.report import Skipped
 from gpu_opt.throughput.accuracy.training_points import Point, point_of
-from gpu_opt.throughput.accuracy.training_predict import Batch, Resolved, batch_of, resolve
+from gpu_opt.throughput.accuracy.training_predict import Batch, Resolved, batch_of, pressed, resolve
+from gpu_opt.throughput.memory_training import memory
 from gpu_opt.throughput.training.arrays import Runs, Stack
 from gpu_opt.throughput.training.compute import model_flops_per_token
 from gpu_opt.throughput.training.constants import STACK_CONSTANTS, family_of, stacks
@@ -33,21 +34,27 @@ Array = npt.NDArray[np.float64]
 HERE = Path(__file__).parent
 DATA = HERE.parent / "optimizer" / "gpu_opt" / "throughput" / "data"
 SOFT = 0.10
-LEAST_UTILISATION = 0.08
+NUDGE = 1e-4
+LEAST_RUNS_OF_A_MODEL = 20
+LEAST_UTILISATION = 0.15
 SHARES = frozenset({"selective", "scaleup_share", "network_share", "tp_overlap", "dp_overlap", "gather_overlap",
-                    "fsdp_overlap", "cp_overlap", "ep_overlap"})  # fmt: skip
+                    "fsdp_overlap", "cp_overlap", "ep_overlap", "rails"})  # fmt: skip
 # How far (in log or logit) a constant may move for all stacks together, and for one stack on its own.
 COMMON_SD = {
     "efficiency": 0.02, "elementwise": 0.2, "launch_ms": 0.5, "step_seconds": 0.5, "selective": 0.3,
     "scaleup_share": 0.4, "network_share": 0.4, "tp_overlap": 0.5, "dp_overlap": 0.5, "gather_overlap": 0.5,
     "fsdp_overlap": 0.5, "cp_overlap": 0.5, "moe_factor": 0.2, "moe_launch_ms": 0.5, "ep_overlap": 0.5,
-    "tp_launch_ms": 0.5, "pp_launch_ms": 0.5, "dequantise": 0.3, "adapter": 0.3, "hop_us": 0.5, "jitter": 0.5,
+    "tp_launch_ms": 0.5, "pp_launch_ms": 0.5, "dequantise": 0.3, "adapter": 0.3, "hop_us": 0.5,
+    "network_decay": 0.8, "rails": 0.5,
+    "jitter": 0.5,
 }  # fmt: skip
 OWN_SD = {
     "efficiency": 0.08, "elementwise": 0.25, "launch_ms": 0.5, "step_seconds": 0.7, "selective": 0.3,
     "scaleup_share": 0.3, "network_share": 0.3, "tp_overlap": 0.5, "dp_overlap": 0.5, "gather_overlap": 0.5,
     "fsdp_overlap": 0.5, "cp_overlap": 0.5, "moe_factor": 0.3, "moe_launch_ms": 0.5, "ep_overlap": 0.5,
-    "tp_launch_ms": 0.7, "pp_launch_ms": 0.7, "dequantise": 0.3, "adapter": 0.4, "hop_us": 0.4, "jitter": 0.4,
+    "tp_launch_ms": 0.7, "pp_launch_ms": 0.7, "dequantise": 0.3, "adapter": 0.4, "hop_us": 0.4,
+    "network_decay": 1.0, "rails": 0.5,
+    "jitter": 0.4,
 }  # fmt: skip
 FAMILY_SD = {"efficiency": 0.04, "half_rows": 0.4, "half_sides": 0.4, "attention": 0.15}
 FAMILY_CONSTANTS = tuple(FAMILY_SD)
@@ -112,7 +119,7 @@ def group_of(row: Mapping[str, str]) -> str:
 
 
 def clean(rows: Iterable[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    """Rows fit for fitting: of noisy repeats only the fastest, and none below 8 % utilisation."""
+    """Rows fit for fitting: of noisy repeats only the fastest, and none below 15 % utilisation."""
     best: dict[tuple[str, ...], Mapping[str, str]] = {}
     kept = []
     for row in rows:
@@ -149,6 +156,9 @@ class Problem:
         self.samples = samples
         self.batch: Batch = batch_of([sample.resolved for sample in samples])
         self.measured = np.log([sample.measured for sample in samples])
+        steps = step(self.batch.runs)
+        pressure = pressed(steps, memory(self.batch.runs, self.batch.rules), self.batch)
+        self.slower = np.log(steps.tokens_per_second_per_gpu / pressure.tokens_per_second_per_gpu)
         self.priors = stack_priors()
         self.stack_names = [sample.resolved.point.stack.name for sample in samples]
         self.families = {(r["family"], r["precision"]): r for r in read(HERE / "training_prior_gpus.csv")}
@@ -234,22 +244,63 @@ class Problem:
 
     def log_error(self, theta: Array) -> Array:
         """Logarithm of predicted over measured."""
-        return np.asarray(np.log(step(self.runs(theta)).tokens_per_second_per_gpu) - self.measured)
+        return np.asarray(np.log(step(self.runs(theta)).tokens_per_second_per_gpu) - self.slower - self.measured)
 
     def residuals(self, theta: Array, weight: Array) -> Array:
         """Soft L1 residuals, weighted, and the ridge."""
-        error = self.log_error(theta) / SOFT
-        soft = np.sqrt(2.0 * (np.sqrt(1.0 + error**2) - 1.0))
-        return np.concatenate([soft * weight * SOFT * 10, theta / np.array(self.sd)])
+        return np.concatenate([softened(self.log_error(theta)) * weight * 10.0, theta / np.array(self.sd)])
+
+    def slopes(self, theta: Array, weight: Array) -> Array:
+        """The Jacobian of `residuals`. Stacks, and families of one precision, touch disjoint rows: moved together."""
+        base = softened(self.log_error(theta)) * weight * 10.0
+        rows = len(self.samples)
+        jacobian = np.zeros((rows + len(self.names), len(self.names)))
+        jacobian[rows + np.arange(len(self.names)), np.arange(len(self.names))] = 1.0 / np.array(self.sd)
+        for places, owners in self.bundles():
+            nudged = theta.copy()
+            nudged[places] += NUDGE
+            slope = (softened(self.log_error(nudged)) * weight * 10.0 - base) / NUDGE
+            for place in places:
+                kind, owner, constant = self.names[place]
+                mask = np.array([each == owner for each in owners])
+                jacobian[:rows, place] = np.where(mask, slope, 0.0)
+                precision = "half" if owner.endswith("/half") else "fp8"
+                common = ("common", "", constant) if kind == "stack" else ("all", precision, constant)
+                jacobian[:rows, self.position[common]] += jacobian[:rows, place]
+        return jacobian
+
+    def bundles(self) -> list[tuple[list[int], list[str]]]:
+        """Parameters that touch disjoint rows, with the owner of each row."""
+        found = []
+        for constant in COMMON_SD:
+            places = [index for index, name in enumerate(self.names) if name[0] == "stack" and name[2] == constant]
+            found.append((places, self.stack_names))
+        for keys, is_half in ((self.half_keys, True), (self.linear_keys, False)):
+            owners = ["/".join(key) for key in keys]
+            for constant in FAMILY_CONSTANTS:
+                places = [
+                    index
+                    for index, name in enumerate(self.names)
+                    if name[0] == "family" and name[2] == constant and name[1].endswith("/half") == is_half
+                ]
+                if places:
+                    found.append((places, owners))
+        return found
 
     def fit(self, use: npt.NDArray[np.bool_] | None = None) -> Array:
         """The best parameters for the samples in use."""
         weight = self.weight if use is None else self.weight * use
         start = np.zeros(len(self.names))
         found = least_squares(
-            self.residuals, start, args=(weight,), method="trf", max_nfev=25, x_scale=np.array(self.sd)
+            self.residuals, start, self.slopes, args=(weight,), x_scale=np.array(self.sd), max_nfev=25, ftol=1e-4
         )
         return np.asarray(found.x)
+
+
+def softened(error: Array) -> Array:
+    """Log errors under the soft L1 loss, as residuals whose squares add up to it."""
+    scaled = error / SOFT
+    return np.asarray(np.sign(error) * np.sqrt(2.0 * (np.sqrt(1.0 + scaled**2) - 1.0)) * SOFT)
 
 
 def moved(prior: float, shift: float, is_share: bool) -> float:
@@ -268,16 +319,33 @@ def errors_line(label: str, error: Array) -> str:
             f"within 20 % {within:5.0%}  bias {np.median(error):+.2f}")  # fmt: skip
 
 
-def leave_out(problem: Problem, key: Callable[[Sample], str]) -> dict[str, Array]:
-    """Log errors of each class under a fit that never saw it."""
-    classes = sorted({key(sample) for sample in problem.samples})
-    found = {}
+def leave_out(problem: Problem, kind: str) -> list[dict[str, str]]:
+    """Log errors of each class under a fit that never saw it, as rows of the table of left-out errors."""
+    key = KEYS[kind]
+    names = [key(sample) for sample in problem.samples]
+    classes = sorted(name for name in set(names) if kind != "model" or names.count(name) >= LEAST_RUNS_OF_A_MODEL)
+    rows: list[dict[str, str]] = []
     for name in classes:
         mask = np.array([key(sample) == name for sample in problem.samples])
         theta = problem.fit(~mask)
-        found[name] = problem.log_error(theta)[mask]
-        print(errors_line(f"without {name}", found[name]), flush=True)
-    return found
+        error = problem.log_error(theta)[mask]
+        print(errors_line(f"without {name}", error), flush=True)
+        left = [sample for sample in problem.samples if key(sample) == name]
+        rows += [
+            {
+                "left_out": kind,
+                "class": name,
+                "id": sample.row["id"],
+                "group": sample.group,
+                "gpu": sample.resolved.point.accelerator.name,
+                "stack": sample.resolved.point.stack.name,
+                "method": sample.resolved.point.method,
+                "precision": sample.resolved.point.precision,
+                "log_error": f"{each:.4f}",
+            }
+            for sample, each in zip(left, error, strict=True)
+        ]
+    return rows
 
 
 KEYS: dict[str, Callable[[Sample], str]] = {
@@ -300,8 +368,9 @@ def main(arguments: Sequence[str]) -> None:
     report(problem, theta)
     if options.write:
         write(problem, theta)
-    for name in options.leave_out:
-        leave_out(problem, KEYS[name])
+    rows = [row for name in options.leave_out for row in leave_out(problem, name)]
+    if rows and options.write:
+        _save(HERE / "training_left_out.csv", rows)
 
 
 def report(problem: Problem, theta: Array) -> None:

@@ -24,6 +24,7 @@ _RECOMPUTE = {"none": 0.0, "selective": 1.0, "full": 2.0}
 _CHUNKED_LOGIT_SHARE = 0.25
 _ALMOST_ALL = 0.97  # of memory: what a tuned run fills before it fails
 _LORA_RANK = 16
+_PRESSURE_FROM = 0.85  # of memory
 _FUSED_LIVE_SHARE = 0.48  # of a layer computed again, with fused kernels on one GPU: fit on fine-tuning runs
 _PLAIN_PIPELINES = frozenset({"nanotron", "internevo"})  # stacks without interleaving
 
@@ -214,7 +215,21 @@ def batch_of(resolved: Sequence[Resolved], stacks: Mapping[str, Mapping[str, flo
 
 def predict(batch: Batch) -> tuple[Step, Memory]:
     """Steps and memory of all points."""
-    return step(batch.runs), memory(batch.runs, batch.rules)
+    needs = memory(batch.runs, batch.rules)
+    return pressed(step(batch.runs), needs, batch), needs
+
+
+def pressed(steps: Step, needs: Memory, batch: Batch) -> Step:
+    """T7: steps that take longer as memory fills: the allocator frees blocks and asks for them again."""
+    filled = np.clip(
+        (needs.device / batch.runs.device.memory_bytes - _PRESSURE_FROM) / (1.0 - _PRESSURE_FROM), 0.0, 1.0
+    )
+    slower = 1.0 + batch.rules.pressure * filled
+    return replace(
+        steps,
+        seconds=np.asarray(steps.seconds * slower),
+        tokens_per_second_per_gpu=np.asarray(steps.tokens_per_second_per_gpu / slower),
+    )
 
 
 def cell_bytes(batch: Batch, needs: Memory, kinds: Sequence[str]) -> npt.NDArray[np.float64]:

@@ -54,6 +54,7 @@ class Rules(Columns):
     fragmentation: Array
     reserved: Array
     context_bytes: Array
+    pressure: Array
     log_sd: Array
 
 
@@ -110,6 +111,7 @@ def rules_of(scheme: str, optimizer: str) -> Rules:
         gradients_persist=one(values["gradients_persist"]),
         fragmentation=one(values["fragmentation"]),
         reserved=one(values["reserved"]),
+        pressure=one(values["pressure"]),
         context_bytes=one(values["context_gb"] * 1e9),
         log_sd=one(values["log_sd"]),
     )

@@ -121,6 +121,8 @@ class Stack(Columns):
     selective: Array
     scaleup_share: Array
     network_share: Array
+    network_decay: Array
+    rails: Array
     tp_overlap: Array
     dp_overlap: Array
     gather_overlap: Array

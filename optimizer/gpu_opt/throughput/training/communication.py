@@ -25,13 +25,14 @@ def _network_rate(runs: Runs) -> Array:
 def _group_rate(runs: Runs, span: Array, size: Array) -> Array:
     """Bytes per second and rank of a group of `size` ranks spread over `span` neighbouring ranks.
 
-    Inside the scale-up domain that is the domain's link; beyond it, rings share all network ports of the ranks
-    that the group has on a node.
+    Inside the scale-up domain that is the domain's link; beyond it, rings share the network ports of the ranks
+    that the group has on a node (all of them when `rails` is 1, one when it is 0), and lose a share with every doubling of the domains they cross.
     """
     domain = runs.device.scaleup_domain
     stride = span / size
     ranks_on_node = np.clip(domain / stride, 1.0, size)
-    beyond = np.minimum(_local_rate(runs), _network_rate(runs) * ranks_on_node)
+    crossed = 1.0 + runs.stack.network_decay * np.log2(np.maximum(span / domain, 1.0))
+    beyond = np.minimum(_local_rate(runs), _network_rate(runs) * ranks_on_node**runs.stack.rails / crossed)
     return np.asarray(np.where(span <= domain, _local_rate(runs), beyond))
 
 

@@ -14,7 +14,7 @@ STACK_CONSTANTS = (
     "efficiency", "elementwise", "launch_ms", "step_seconds", "selective", "scaleup_share", "network_share",
     "tp_overlap", "dp_overlap", "gather_overlap", "fsdp_overlap", "cp_overlap", "moe_factor",
     "moe_launch_ms", "ep_overlap", "tp_launch_ms", "pp_launch_ms", "dequantise", "adapter",
-    "hop_us", "jitter", "gradient_bytes",
+    "hop_us", "jitter", "gradient_bytes", "network_decay", "rails",
 )  # fmt: skip
 _POWER_EXPONENT = 0.5  # sustained rate falls with about the square root of missing power (dynamic power ~ f V²)
 
