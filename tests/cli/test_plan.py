@@ -159,23 +159,26 @@ def test_what_is_not_built_yet_is_refused_by_name(gpu_opt: GpuOpt, workload: Pat
     assert f"{option}: not supported yet" in ran.err
 
 
+LORA = ("--model", "llama-3.1-8b", "--train", "lora")
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ((), "there is no question"),
         (("missing.yaml",), "missing.yaml"),
         (("--model", "llama-3.1-8b"), "--train or --serve: neither is asked for."),
-        (("--model", "llama-3.1-8b", "--train", "lora"), "how many tokens?"),
+        (LORA, "how many tokens?"),
         (("--model", "lama-3.1-8b", "--train", "lora", "--tokens", "1B"), "Did you mean llama-3.1-8b?"),
-        (("--model", "llama-3.1-8b", "--train", "lora", "--tokens", "many"), "--tokens many"),
+        ((*LORA, "--tokens", "many"), "--tokens many"),
         (
-            ("--model", "llama-3.1-8b", "--train", "lora", "--tokens", "1B", "--provider", "lamda"),
+            (*LORA, "--tokens", "1B", "--provider", "lamda"),
             "Did you mean lambda?",
         ),
-        (("--model", "llama-3.1-8b", "--train", "lora", "--tokens", "1B", "--gpu", "H1000"), "--gpu H1000"),
-        (("--model", "llama-3.1-8b", "--train", "lora", "--tokens", "1B", "--by", "soon"), "--by soon"),
-        (("--model", "llama-3.1-8b", "--train", "lora", "--tokens", "1B", "--have", "x"), "--have x"),
-        (("--model", "llama-3.1-8b", "--train", "lora", "--tokens", "1B", "--set", "nonsense"), "path=value"),
+        ((*LORA, "--tokens", "1B", "--gpu", "H1000"), "--gpu H1000"),
+        ((*LORA, "--tokens", "1B", "--by", "soon"), "--by soon"),
+        ((*LORA, "--tokens", "1B", "--have", "x"), "--have x"),
+        ((*LORA, "--tokens", "1B", "--set", "nonsense"), "path=value"),
         (("--gap", "nan"), "--gap"),
         (("--gap", "-1"), "--gap"),
         (("--time-limit", "0"), "--time-limit"),
@@ -210,6 +213,12 @@ def test_a_place_that_cannot_be_written_is_named_before_the_work(
     ran = gpu_opt("plan", workload, "-o", tmp_path / place)
     assert ran.code == 2
     assert ran.out == ""
+
+
+def test_a_plan_is_never_written_over_its_own_workload(gpu_opt: GpuOpt, workload: Path) -> None:
+    ran = gpu_opt("plan", workload, "-o", workload)
+    assert ran.code == 2
+    assert workload.read_text(encoding="utf-8") == WORKLOAD
 
 
 def test_a_price_file_without_usable_rows_is_exit_6(gpu_opt: GpuOpt, workload: Path, tmp_path: Path) -> None:

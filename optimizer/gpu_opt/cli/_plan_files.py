@@ -46,8 +46,10 @@ def write_whole(path: Path, text: str) -> None:
         raise
 
 
-def check_writable(path: Path) -> None:
-    """InputError for a place that can't be written to, before the work is done."""
+def check_writable(path: Path, *inputs: Path | None) -> None:
+    """InputError for a place that can't be written to, or that is an input itself, before the work is done."""
+    if any(given is not None and given.exists() and path.exists() and given.samefile(path) for given in inputs):
+        raise InputError(Problem(file=str(path), what="is an input of this command.", remedy="Name another file."))
     folder = path.parent
     if path.is_dir():
         raise InputError(Problem(file=str(path), what="is a folder.", remedy="Name a file."))

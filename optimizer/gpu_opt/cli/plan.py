@@ -94,7 +94,7 @@ def command(
     }
     file = _question_file(workload, asked, tuple(set_ or ()), write)
     if output is not None:
-        check_writable(output)
+        check_writable(output, workload, prices, write)
     inputs = read_inputs(file, prices=prices, whole_hours=whole_hours)
     try:
         plan = _planned(inputs, gap=gap, time_limit_seconds=time_limit)
