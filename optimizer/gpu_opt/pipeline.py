@@ -10,6 +10,15 @@ from gpu_opt.answer.assemble import Solved, Stamp, assemble
 from gpu_opt.answer.document import to_json
 from gpu_opt.answer.infeasible import later_deadlines, workloads_without_candidates
 from gpu_opt.answer.rounds import solve_rounds
+from gpu_opt.answer.simulation import (
+    Key,
+    Verdict,
+    autoscaler_notes,
+    confirmed_options,
+    learn,
+    simulate_chosen,
+    unconfirmed,
+)
 from gpu_opt.candidates.build import Built, build_data
 from gpu_opt.candidates.sizing import Sizing
 from gpu_opt.domain.offer import Offer
@@ -21,6 +30,7 @@ from gpu_opt.lp.schedule import Placement
 from gpu_opt.verify import check
 
 _EXTRA_SECONDS = 10.0
+_MOST_SIMULATIONS = 4
 
 
 def _silent(message: str) -> None:
@@ -58,12 +68,13 @@ def plan(question: Question, offers: Iterable[Offer], options: PlanOptions) -> P
     hopeless = workloads_without_candidates(built)
     if hopeless:
         raise Infeasible(hopeless, _later_deadlines(question, offers, built, options))
-    options.progress("solving")
-    solved = solve_rounds(built, gap=options.gap, time_limit_seconds=options.time_limit_seconds)
+    solved, verdicts = _solve_and_simulate(question, offers, built, options)
     options.progress("alternatives")
     runner_up = _runner_up(solved, options) if options.runner_up else None
     binding = binding_limits(solved, worth=options.runner_up, time_limit_seconds=_EXTRA_SECONDS)
-    answer = assemble(question, solved, _stamp(options), runner_up, binding)
+    notes = autoscaler_notes(solved) if any(getattr(w, "trace_file", "") for w in question.workloads) else ()
+    stamp = replace(_stamp(options, unconfirmed(verdicts)), notes=notes)
+    answer = assemble(question, solved, stamp, runner_up, binding, confirmed_options(verdicts))
     problems = check(to_json(answer))
     if problems:
         raise GpuOptError("the plan failed its own check and is not shown: " + "; ".join(problems[:3]))
@@ -104,6 +115,24 @@ def _later_deadlines(
         return []
 
 
+def _solve_and_simulate(
+    question: Question, offers: tuple[Offer, ...], built: Built, options: PlanOptions
+) -> tuple[Solved, dict[Key, Verdict]]:
+    """Solves, simulates the services' queues, lowers the rates that don't hold and plans again, a few times at most."""
+    for number in range(_MOST_SIMULATIONS):
+        options.progress("solving")
+        solved = solve_rounds(built, gap=options.gap, time_limit_seconds=options.time_limit_seconds)
+        options.progress("simulating")
+        verdicts = simulate_chosen(solved)
+        if number == _MOST_SIMULATIONS - 1 or not learn(built.sizing, verdicts):
+            break
+        built = build_data(question, offers, built.sizing)
+        hopeless = workloads_without_candidates(built)
+        if hopeless:
+            raise Infeasible(hopeless)
+    return solved, verdicts
+
+
 def _sizing(question: Question, options: PlanOptions) -> Sizing:
     return Sizing(
         question,
@@ -112,7 +141,7 @@ def _sizing(question: Question, options: PlanOptions) -> Sizing:
     )
 
 
-def _stamp(options: PlanOptions) -> Stamp:
+def _stamp(options: PlanOptions, warnings: tuple[str, ...]) -> Stamp:
     return Stamp(
         workload_sha256=options.workload_sha256,
         prices_sha256=options.prices_sha256,
@@ -121,7 +150,7 @@ def _stamp(options: PlanOptions) -> Stamp:
         model_version=options.model_version,
         gap=options.gap,
         coverage_gaps=options.coverage_gaps,
-        warnings=options.warnings,
+        warnings=(*options.warnings, *warnings),
     )
 
 

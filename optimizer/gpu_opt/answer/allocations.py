@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gpu_opt.answer.energy import Energy, energy_of
 from gpu_opt.candidates.build import Built
-from gpu_opt.domain.option import JobOption, ReplicaOption
+from gpu_opt.domain.option import JobOption, Layout, ReplicaOption
 from gpu_opt.domain.plan import Allocation, CostLine, WorkloadPlan
 from gpu_opt.domain.program import Pool
 from gpu_opt.domain.question import Question
@@ -32,8 +32,13 @@ class Chosen:
 Choices = dict[tuple[str, str, int], Chosen]
 
 
-def choices_of(data: LpData, decision: Decision, placements: Iterable[Placement]) -> Choices:
-    """By (workload, pool, period): the choice that carries most."""
+def choices_of(
+    data: LpData,
+    decision: Decision,
+    placements: Iterable[Placement],
+    confirmed: Mapping[tuple[str, str, float, Layout], ReplicaOption],
+) -> Choices:
+    """By (workload, pool, period): the choice that carries most; `confirmed` options as the simulation found them."""
     found: Choices = {}
 
     def offer(key: tuple[str, str, int], chosen: Chosen) -> None:
@@ -50,7 +55,9 @@ def choices_of(data: LpData, decision: Decision, placements: Iterable[Placement]
         demand = data.services[d]
         replica = data.replica_candidates[demand.workload][c]
         count = service_instances(data, decision, d, c, b)
-        chosen = Chosen(option=replica.option, phase=replica.phase, instances=count, replicas=replicas)
+        option = replica.option
+        option = confirmed.get((demand.workload, option.shape, option.gpus, option.layout), option)
+        chosen = Chosen(option=option, phase=replica.phase, instances=count, replicas=replicas)
         offer((demand.workload, replica.pool, demand.period), chosen)
     for d, c, index in sorted(decision.fluid):
         work = data.fluids[d]

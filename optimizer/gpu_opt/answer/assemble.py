@@ -13,7 +13,7 @@ from gpu_opt.answer.evidence import evidence
 from gpu_opt.answer.lines import AFTER_HORIZON, cost_lines
 from gpu_opt.answer.uncertainty import cost_range_usd
 from gpu_opt.candidates.build import Built
-from gpu_opt.domain.option import Rejection
+from gpu_opt.domain.option import Layout, Rejection, ReplicaOption
 from gpu_opt.domain.plan import Binding, CostLine, FleetEntry, Plan, RunnerUp
 from gpu_opt.domain.question import Question
 from gpu_opt.domain.workload import BatchJob, GpuHours
@@ -59,6 +59,7 @@ class Stamp:
     gap: float = 0.005
     coverage_gaps: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def total(lines: Iterable[CostLine]) -> float:
@@ -101,12 +102,17 @@ def member_shares(built: Built) -> dict[str, dict[str, float]]:
 
 
 def assemble(
-    question: Question, solved: Solved, stamp: Stamp, runner_up: RunnerUp | None, binding: tuple[Binding, ...]
+    question: Question,
+    solved: Solved,
+    stamp: Stamp,
+    runner_up: RunnerUp | None,
+    binding: tuple[Binding, ...],
+    confirmed: Mapping[tuple[str, str, float, Layout], ReplicaOption],
 ) -> Plan:
-    """The plan, not yet verified."""
+    """The plan, not yet verified. `confirmed` are the options that a simulation confirmed."""
     built, data, decision = solved.built, solved.built.data, solved.decision
     shares = member_shares(built)
-    choices = choices_of(data, decision, solved.placements)
+    choices = choices_of(data, decision, solved.placements, confirmed)
     workloads = workload_plans(question, built, solved.usage, choices, solved.lines, shares)
     objective = solved.total_usd
     bound = min(solved.bound_usd, objective)
@@ -151,7 +157,7 @@ def assemble(
         rejections=dict(sorted(Counter(r.code for r in built.rejections).items())),
         rejected=_rejected(built.rejections),
         coverage_gaps=stamp.coverage_gaps,
-        assumptions=_assumptions(question, built),
+        assumptions=(*_assumptions(question, built), *stamp.notes),
         warnings=(*question.warnings, *built.capacity.warnings, *stamp.warnings),
         runner_up=runner_up,
         evidence=evidence(question, data, solved.program.grid, decision, solved.placements, shares),

@@ -17,7 +17,7 @@ from gpu_opt.domain.option import JobOption, Rejection
 from gpu_opt.domain.program import Pool, RunCandidate, RunDemand
 from gpu_opt.domain.question import Horizon, Question
 from gpu_opt.domain.workload import TrainJob
-from gpu_opt.throughput.goodput import RunTime, SpotNeedsCheckpoints, failure_rates, run_time
+from gpu_opt.throughput.goodput import RunTime, SpotNeedsCheckpoints, failure_rates, run_time, whole_run_overhead
 from gpu_opt.units import SECONDS_PER_HOUR
 
 CHECKPOINT_WRITE_HOURS = 30.0 / 3600.0  # asynchronous writes of large runs (Llama 3 report, 2024-07)
@@ -154,6 +154,7 @@ def _candidate(
 def _time(job: TrainJob, pool: Pool, option: JobOption, instances: int, work_hours: float) -> RunTime:
     if option.effective:
         return RunTime(elapsed_hours=work_hours, paid_hours=work_hours, p95_elapsed_hours=work_hours)
+    whole_run = job.kind == "pretrain" and option.source != "measured"
     rate = interruptions_per_instance_hour(pool.provider, pool.region, pool.instance_type) if pool.spot else None
     return run_time(
         work_hours=work_hours,
@@ -165,6 +166,7 @@ def _time(job: TrainJob, pool: Pool, option: JobOption, instances: int, work_hou
         restart_hours=failure_rates()["large_cluster"].restart_hours,
         reacquire_hours=job.spot.reacquire_hours,
         spot_interruptions_per_instance_hour=rate.rate_per_hour if rate else 0.0,
+        overhead_fraction=whole_run_overhead(option.gpus) if whole_run else 0.0,
     )
 
 

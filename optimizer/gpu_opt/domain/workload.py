@@ -203,6 +203,7 @@ class Service(Common):
     autoscale_efficiency_fraction: float | None = None
     pool: str = ""
     round_robin: bool = False
+    trace_file: str = ""
 
 
 Workload = TrainJob | BatchJob | GpuHours | Service

@@ -198,6 +198,7 @@ class WorkloadBuilder:
             autoscale_efficiency_fraction=keys.autoscale.efficiency if keys.autoscale else None,
             pool=keys.pool or "",
             round_robin=keys.routing == "round_robin",
+            trace_file=str(self.file.path_of(keys.traffic.trace)) if keys.traffic.trace else "",
         )
 
     def _blocks(self, traffic: Any) -> tuple[TrafficBlock, ...]:
