@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 
 from gpu_opt.domain.hardware import Accelerator
 from gpu_opt.domain.model import ModelSpec
 from gpu_opt.domain.option import Layout
+from gpu_opt.throughput.accuracy.report import Skipped
 from gpu_opt.throughput.serving.engines import engine_named
 from gpu_opt.throughput.serving.memory import max_concurrency, memory_need
 from gpu_opt.throughput.serving.points import Candidate, ServingPoint
@@ -28,15 +29,9 @@ from gpu_opt.throughput.serving.tables import read_rows
 MAX_SEARCHED_GPUS = 72
 _CURRENT_VERSION = {"vllm": (0, 8), "sglang": (0, 4), "tensorrt-llm": (0, 17)}
 _DEFAULT_ACCEPTANCE = 0.65
+_VARIED_LONGEST = 3.0
+"""Longest output over the mean where a mean that is no whole number shows that lengths vary (ShareGPT)."""
 _WORKER = re.compile(r"(prefill|decode) (\d+)x\(tp(\d+) dp(\d+) ep(\d+)\)")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skipped:
-    """Why a row can't be predicted."""
-
-    id: str
-    reason: str
 
 
 def number(text: str | None) -> float | None:
@@ -58,8 +53,8 @@ def scenario_of(row: Mapping[str, str]) -> str:
         return "decode"
     if "static" in text or "latency" in text:
         return "static"
-    if "server" in text or "interactive" in text:
-        return "open"
+    if "mlperf" in text and ("server" in text or "interactive" in text):
+        return "server"
     if "num prompts" in text:
         return "burst"
     if "offline" in text:
@@ -77,17 +72,19 @@ def weight_spelling(row: Mapping[str, str], spec: ModelSpec, accelerator: Accele
     if given and given.lower() != "unset":
         return given
     if "mlperf" in row.get("scenario", "").lower() and spec.native_precision != "mxfp4":
-        return next((name for peak, name in (("fp4", "nvfp4"), ("fp8", "fp8")) if peak in accelerator.peak_tflops), "bf16")
+        peaks = accelerator.peak_tflops
+        return "nvfp4" if "fp4" in peaks else "fp8" if "fp8" in peaks else "int4"
     native = spec.native_precision
     return native if native in weight_formats() else "bf16"
 
 
-def kv_spelling(row: Mapping[str, str], plan: ComputePlan, engine: str) -> str:
-    """The row's KV precision; where blank, FP4 and TensorRT-LLM's FP8 checkpoints carry an FP8 cache."""
+def kv_spelling(row: Mapping[str, str], plan: ComputePlan, engine: str, native: str) -> str:
+    """The row's KV precision; where blank, FP4 checkpoints and FP8 ones of 16-bit models carry an FP8 cache."""
     given = row.get("kv_precision", "").strip().rstrip("?")
     if given and given.lower() != "auto":
         return given
-    if plan.format.compute == "fp4" or (engine == "tensorrt-llm" and plan.format.compute == "fp8"):
+    exported = plan.format.compute == "fp8" and (engine == "tensorrt-llm" or native == "bf16")
+    if plan.format.compute == "fp4" or exported:
         return "fp8"
     return ""
 
@@ -149,7 +146,7 @@ def _candidate(
         profile=profile,
         accelerator=accelerator,
         plan=plan,
-        kv_bytes=kv_bytes_per_element(kv_spelling(row, plan, engine), plan.format),
+        kv_bytes=kv_bytes_per_element(kv_spelling(row, plan, engine, profile.native_precision), plan.format),
         layout=layout,
         link=link_between(accelerator, layout.tp if layout.tp > 1 else layout.pp, None),
         exchange=link_between(accelerator, layout.tp * layout.dp, None),
@@ -159,9 +156,7 @@ def _candidate(
     settings = engine_named(engine)
     need = memory_need(replica, settings, None)
     inputs, outputs = lengths
-    fit = max_concurrency(
-        replica, settings, need, mean_tokens=inputs + 0.5 * outputs, peak_tokens=inputs + outputs
-    )
+    fit = max_concurrency(replica, settings, need, mean_tokens=inputs + 0.5 * outputs, peak_tokens=inputs + outputs)
     counted = layout.dp > 1 and gpus == layout.dp**2 and layout.tp == 1
     copies = 1.0 if counted else max(gpus / replica.gpus, 1.0)
     return Candidate(replica=replica, copies=copies, max_batch=float(max(fit, 1))), fit > 0
@@ -178,6 +173,36 @@ def tags_of(row: Mapping[str, str], engine: str) -> tuple[str, ...]:
     if (int(version[1]), int(version[2])) >= current:
         return ()
     return (f"{engine}:static",) if scenario_of(row) == "static" else (f"{engine}:old",)
+
+
+def _split_point(
+    row: Mapping[str, str],
+    profile: ServingProfile,
+    accelerator: Accelerator,
+    plan: ComputePlan,
+    engine: str,
+    workers: Mapping[str, tuple[int, ...]],
+) -> ServingPoint | Skipped:
+    """Separate prefill and decode workers, from `prefill 1x(tp4 dp1 ep1) decode 4x(tp8 dp1 ep8)`."""
+    inputs, outputs = number(row.get("input_len")) or 512.0, number(row.get("output_len")) or 256.0
+    users = number(row.get("concurrency_or_batch"))
+    if not users:
+        return Skipped(id=row.get("id", ""), reason="no concurrency and no rate")
+    copies, tp, dp, ep = workers["decode"]
+    layout = Layout(tp=tp, dp=dp, ep=ep)
+    candidate, _ = _candidate(
+        row, profile, accelerator, plan, engine, layout, float(copies * tp * dp), (inputs, outputs)
+    )
+    prefill = workers["prefill"][0] * workers["prefill"][1] * workers["prefill"][2]
+    return ServingPoint(
+        id=row.get("id", ""),
+        candidates=(replace(candidate, copies=float(copies)),),
+        scenario="split",
+        input_tokens=inputs,
+        output_tokens=outputs,
+        users=users,
+        rate=prefill / (copies * tp * dp),
+    )
 
 
 def _burst_size(row: Mapping[str, str]) -> float | None:
@@ -197,10 +222,13 @@ def drafts_of(text: str) -> tuple[float, float]:
 
 
 def point_of(
-    row: Mapping[str, str], find_gpu: Callable[[str], Accelerator | None], find_model: Callable[[Mapping[str, str]], ModelSpec | None]
+    row: Mapping[str, str],
+    find_gpu: Callable[[str], Accelerator | None],
+    find_model: Callable[[Mapping[str, str]], ModelSpec | None],
+    key: str = "",
 ) -> ServingPoint | Skipped:
-    """The point that a row describes, or why it can't be predicted."""
-    name = row.get("id", "")
+    """The point that a row describes, or why it can't be predicted. `key` stands for its id where ids may repeat."""
+    name = key or row.get("id", "")
     accelerator = find_gpu(row.get("gpu", ""))
     if accelerator is None:
         return Skipped(id=name, reason=f"unknown GPU {row.get('gpu', '')!r}")
@@ -214,7 +242,7 @@ def point_of(
     plan = plan_compute(weights, accelerator, engine)
     if isinstance(plan, Refusal):
         return Skipped(id=name, reason=plan.reason)
-    return _point(row, spec, accelerator, plan, engine)
+    return _point({**row, "id": name}, spec, accelerator, plan, engine)
 
 
 def _point(
@@ -222,6 +250,9 @@ def _point(
 ) -> ServingPoint | Skipped:
     scenario = scenario_of(row)
     profile = serving_profile(spec)
+    workers = {side: tuple(int(n) for n in sizes) for side, *sizes in _WORKER.findall(row.get("disagg", ""))}
+    if len(workers) == len(("prefill", "decode")) and scenario == "closed":
+        return _split_point(row, profile, accelerator, plan, engine, workers)
     gpus = max(number(row.get("n_gpus")) or 1.0, 1.0)
     outputs = number(row.get("output_len"))
     inputs = number(row.get("input_len")) or dataset_input_tokens(row)
@@ -231,12 +262,15 @@ def _point(
     users = number(row.get("concurrency_or_batch")) or _burst_size(row) or (1.0 if scenario != "offline" else 0.0)
     rate = number(row.get("request_rate")) or 0.0
     drafts, accepted = drafts_of(row.get("spec_decode", ""))
-    layouts = _layouts(row, int(gpus), profile, engine, scenario in ("offline", "open"))
+    layouts = _layouts(row, int(gpus), profile, engine, scenario in ("offline", "open", "server"))
     pairs = [_candidate(row, profile, accelerator, plan, engine, layout, gpus, lengths) for layout in layouts]
     fitting = [candidate for candidate, fits in pairs if fits]
+    candidates = tuple(fitting or [pairs[-1][0]])
+    if scenario == "open" and users > 1.0:
+        candidates = tuple(replace(c, max_batch=min(c.max_batch, users)) for c in candidates)
     return ServingPoint(
         id=row.get("id", ""),
-        candidates=tuple(fitting or [pairs[-1][0]]),
+        candidates=candidates,
         scenario=scenario,
         input_tokens=lengths[0],
         output_tokens=lengths[1],
@@ -244,4 +278,5 @@ def _point(
         rate=rate,
         draft_tokens=drafts,
         accepted_tokens=accepted,
+        longest_ratio=_VARIED_LONGEST if scenario == "burst" and lengths[1] % 1.0 else 1.0,
     )

@@ -10,7 +10,10 @@ from gpu_opt.throughput.serving.tables import read_rows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """`memory_fraction` is of the whole device (`total`) or of what weights and workspace leave (`free`)."""
+    """`memory_fraction` is of the whole device (`total`) or of what weights and workspace leave (`free`).
+
+    `admits_by` tells whether a request is let in when its mean length fits or only when its `peak` does.
+    """
 
     name: str
     memory_fraction: float
@@ -19,6 +22,7 @@ class Engine:
     max_sequences: int
     max_batched_tokens: int
     context_gb: float
+    admits_by: str
 
 
 @cache
@@ -35,6 +39,7 @@ def _tables() -> tuple[dict[str, Engine], dict[str, str]]:
             max_sequences=int(row["max_sequences"]),
             max_batched_tokens=int(row["max_batched_tokens"]),
             context_gb=float(row["context_gb"]),
+            admits_by=row["admits_by"],
         )
         names.update({alias.lower(): name for alias in (name, *row["aliases"].split(";"))})
     return engines, names

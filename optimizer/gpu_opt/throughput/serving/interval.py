@@ -6,6 +6,7 @@ from functools import cache
 
 from gpu_opt.domain.option import Interval
 from gpu_opt.throughput.serving.constants import Constants
+from gpu_opt.throughput.serving.points import ServingPoint
 from gpu_opt.throughput.serving.replica import Replica
 from gpu_opt.throughput.serving.tables import read_rows
 
@@ -21,6 +22,17 @@ def _table() -> dict[tuple[str, str], Interval]:
         )
         for row in read_rows("serving_intervals.csv")
     }
+
+
+def point_interval(point: ServingPoint, name: str) -> Interval:
+    """I12: the interval of a metric (`ttft_p99`, …) of a point, by kind of benchmark and by vendor."""
+    known = _table()
+    vendor = point.candidates[0].replica.accelerator.vendor
+    metric = name.replace("_p50", "_mean").replace("_p95", "_p99").replace("itl", "tpot")
+    for group in (f"scenario:{point.scenario}|vendor:{vendor}", f"scenario:{point.scenario}", "all"):
+        if (metric, group) in known:
+            return known[metric, group]
+    return known["throughput_out_tok_s", "all"]
 
 
 def interval_for(replica: Replica, metric: str, constants: Constants | None = None) -> Interval:

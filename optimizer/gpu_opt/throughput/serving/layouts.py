@@ -63,8 +63,9 @@ def replica_layouts(profile: ServingProfile, shape: Shape, fixed: Parallelism, *
         if size > _MAX_GPUS:
             continue
         fitting = [layout for layout in _splits(profile, shape, size) if _allowed(layout, fixed)]
-        if not fitting and (fixed.tp or fixed.pp or fixed.dp):
-            fitting = [Layout(tp=fixed.tp or 1, pp=fixed.pp or 1, dp=fixed.dp or 1, ep=fixed.ep or 1)]
+        wished = Layout(tp=fixed.tp or 1, pp=fixed.pp or 1, dp=fixed.dp or 1, ep=fixed.ep or 1)
+        if not fitting and wished.tp <= per_instance and wished.tp * wished.pp * wished.dp == size:
+            fitting = [wished]
         found.extend(layout for layout in fitting if layout not in found)
     return found
 

@@ -33,7 +33,7 @@ def weights_bytes(replica: Replica) -> float:
     """I2: weights on the fullest rank. Embedding and head stay at 16 bits; attention is replicated over dp ranks."""
     profile, plan, layout = replica.profile, replica.plan, replica.layout
     stage = math.ceil(profile.layers / layout.pp) / profile.layers
-    shared = profile.attention_params * plan.format.attention_bytes + profile.dense_params * plan.format.linear_bytes
+    shared = profile.attention_params * replica.attention_bytes + profile.dense_params * plan.format.linear_bytes
     experts = profile.expert_params * plan.format.linear_bytes
     head_bytes = max(_HEAD_BYTES, 0.0) if plan.format.linear_bytes <= 2 else plan.format.linear_bytes
     tables = (profile.embedding_params, profile.head_params)
@@ -98,13 +98,15 @@ def max_concurrency(
 ) -> int:
     """I2: sequences that fit at one time in the whole replica, 0 when not even one fits at its full length.
 
-    In steady state a sequence holds `mean_tokens` on average; a spread of lengths adds sd/√B to that mean.
+    In steady state a sequence holds `mean_tokens` on average (an engine that
+    never evicts reserves its peak); a spread of lengths adds sd/√B to that mean.
     """
     if need.pool_bytes < sequence_bytes(replica, engine, peak_tokens):
         return 0
-    fits = need.pool_bytes / sequence_bytes(replica, engine, mean_tokens)
+    held = peak_tokens if engine.admits_by == "peak" else mean_tokens
+    fits = need.pool_bytes / sequence_bytes(replica, engine, held)
     if sd_tokens > 0:
-        padded = mean_tokens + sd_tokens / math.sqrt(max(fits, 1.0))
+        padded = held + sd_tokens / math.sqrt(max(fits, 1.0))
         fits = need.pool_bytes / sequence_bytes(replica, engine, padded)
     per_rank = min(max(int(fits), 1), engine.max_sequences)
     return per_rank * replica.layout.dp

@@ -13,6 +13,16 @@ from gpu_opt.throughput.serving.scenarios import SCENARIOS, Outcome
 from gpu_opt.throughput.serving.steady import Load
 
 
+_LOAD_FIELDS = (
+    "input_tokens",
+    "output_tokens",
+    "prefix_tokens",
+    "draft_tokens",
+    "accepted_tokens",
+    "longest_ratio",
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
     """A layout that may have been used: its replica, how many stand side by side, and the sequences that fit each."""
@@ -26,7 +36,8 @@ class Candidate:
 class ServingPoint:
     """One configuration under one load. `users` and `rate` are of the whole deployment (0 where they don't apply).
 
-    `scenario` is closed, burst, static, decode, prefill, offline or open. With several candidates the one of the
+    `scenario` is closed, split, burst, static, decode, prefill, offline, open or server; for split `rate` is the
+    ratio of prefill GPUs to decode GPUs. With several candidates the one of the
     highest throughput is taken, as an operator would.
     """
 
@@ -40,7 +51,7 @@ class ServingPoint:
     prefix_tokens: float = 0.0
     draft_tokens: float = 0.0
     accepted_tokens: float = 1.0
-    decode_side: Candidate | None = None
+    longest_ratio: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +83,7 @@ def _bundle(scenario: str, points: Sequence[ServingPoint]) -> Bundle:
     copies = np.array([candidate.copies for _, candidate in pairs])
     column = {
         name: np.array([getattr(point, name) for point, _ in pairs], dtype=float)
-        for name in ("input_tokens", "output_tokens", "prefix_tokens", "draft_tokens", "accepted_tokens")
+        for name in _LOAD_FIELDS
     }
     counts = [len(point.candidates) for point in points]
     return Bundle(
@@ -86,7 +97,7 @@ def _bundle(scenario: str, points: Sequence[ServingPoint]) -> Bundle:
             max_batch=np.array([max(candidate.max_batch, 1.0) for _, candidate in pairs]),
         ),
         users=np.array([point.users for point, _ in pairs]) / copies,
-        rate=np.array([point.rate for point, _ in pairs]) / copies,
+        rate=np.array([point.rate for point, _ in pairs]) / (1.0 if scenario == "split" else copies),
         copies=copies,
         starts=np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(int),
     )

@@ -22,6 +22,7 @@ SLOTS = (
     "weight_bandwidth",
     "kv_bandwidth",
     "decode_flops",
+    "decode_growth",
     "score_flops",
     "prefill_flops",
     "prefill_half_tokens",
@@ -33,6 +34,7 @@ SLOTS = (
     "expert_bandwidth",
     "expert_flops",
     "hop_us",
+    "hop_growth",
     "link_bandwidth",
     "exchange_us",
     "exchange_bandwidth",
@@ -40,8 +42,13 @@ SLOTS = (
     "expert_coverage",
     "prefill_share",
     "queue",
+    "closed_ms",
+    "first_steps",
     "crowd",
 )
+
+
+_BYTES_16BIT = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +76,12 @@ class Replica:
     engine: str
     gpu_fraction: float = 1.0
     tags: tuple[str, ...] = field(default=())
+
+    @property
+    def attention_bytes(self) -> float:
+        """Bytes per attention weight: FP4 exports of MoE models leave attention at 16 bits."""
+        narrow = self.plan.format.attention_bytes < 1.0 and self.plan.format.compute == "fp4"
+        return _BYTES_16BIT if narrow and self.profile.experts > 0 else self.plan.format.attention_bytes
 
     @property
     def gpus(self) -> int:
@@ -117,11 +130,14 @@ def slot_keys(replica: Replica) -> dict[str, tuple[str, ...]]:
     mixed = f"{architecture}|{compute}"
     software = (engine, *replica.tags)
     host = (*software, vendor)
-    attention = "attention:" + ("mla" if replica.profile.is_mla else "linear" if replica.profile.linear_layers else "gqa")
+    attention = "attention:" + (
+        "mla" if replica.profile.is_mla else "linear" if replica.profile.linear_layers else "gqa"
+    )
     return {
-        "weight_bandwidth": ("base", memory, vendor, *software, *packed),
+        "weight_bandwidth": ("base", compute, memory, vendor, *software, *packed),
         "kv_bandwidth": ("base", vendor, *software, attention),
         "decode_flops": ("base", compute, mixed, *software, *packed),
+        "decode_growth": ("base",),
         "score_flops": ("base", vendor, attention),
         "prefill_flops": ("base", compute, mixed, *software, *packed),
         "prefill_half_tokens": ("base",),
@@ -133,13 +149,16 @@ def slot_keys(replica: Replica) -> dict[str, tuple[str, ...]]:
         "expert_bandwidth": ("base", *packed, compute),
         "expert_flops": ("base", *packed, compute),
         "hop_us": ("base", link),
+        "hop_growth": ("base", link),
         "link_bandwidth": ("base", link),
         "exchange_us": ("base", exchange),
         "exchange_bandwidth": ("base", exchange),
-        "request_ms": ("base", *software),
+        "request_ms": ("base", engine),
         "expert_coverage": ("base",),
         "prefill_share": ("base", engine),
         "queue": ("base", engine),
+        "closed_ms": ("base", *software),
+        "first_steps": ("base", engine),
         "crowd": ("base", engine),
     }
 
@@ -187,6 +206,7 @@ class Factors:
     weight_bandwidth: Array
     kv_bandwidth: Array
     decode_flops: Array
+    decode_growth: Array
     score_flops: Array
     prefill_flops: Array
     prefill_half_tokens: Array
@@ -198,6 +218,7 @@ class Factors:
     expert_bandwidth: Array
     expert_flops: Array
     hop_us: Array
+    hop_growth: Array
     link_bandwidth: Array
     exchange_us: Array
     exchange_bandwidth: Array
@@ -205,6 +226,8 @@ class Factors:
     expert_coverage: Array
     prefill_share: Array
     queue: Array
+    closed_ms: Array
+    first_steps: Array
     crowd: Array
 
 
@@ -231,7 +254,7 @@ def _fact_row(replica: Replica) -> dict[str, float]:
         "decode_score_flops": profile.decode_score_flops,
         "state_bytes": profile.state_bytes,
         "linear_bytes": plan.format.linear_bytes,
-        "attention_bytes": plan.format.attention_bytes,
+        "attention_bytes": replica.attention_bytes,
         "kv_bytes": replica.kv_bytes,
         "bandwidth": replica.accelerator.memory_gb_per_second * 1e9 * share,
         "peak": plan.peak_flops_per_second * share,

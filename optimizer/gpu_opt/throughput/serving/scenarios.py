@@ -9,12 +9,14 @@ import numpy as np
 from gpu_opt.throughput.serving.latency import Spread, open_loop_latency
 from gpu_opt.throughput.serving.replica import Array, Factors, Facts
 from gpu_opt.throughput.serving.steady import Load, Steady, closed_loop, offline, static_batch, steady_at_batch
-from gpu_opt.throughput.serving.step import decode_seconds, prefill_seconds
+from gpu_opt.throughput.serving.step import decode_seconds, prefill_seconds, prefill_work_seconds
 
 Outcome = dict[str, Array]
-"""Arrays by metric: `throughput_out_tok_s` and `capacity` in tokens per second, `ttft_mean`, `e2e_p99`, … in seconds."""
-_SOLVE_STEPS = 40
+"""Arrays by metric: `throughput_out_tok_s` and `capacity` in tokens per second, `ttft_mean`, … in seconds."""
+_SOLVE_STEPS = 24
 _OVERLOAD_SECONDS = 30.0
+_KEPT_UP = 0.92
+_SPLIT_STEPS = 5
 
 
 def _outcome(state: Steady, load: Load, throughput: Array) -> Outcome:
@@ -43,6 +45,33 @@ def closed(facts: Facts, factors: Factors, load: Load, users: Array, rate: Array
     return _with_percentiles(outcome, state, load, np.full_like(users, 0.85))
 
 
+def split(facts: Facts, factors: Factors, load: Load, users: Array, rate: Array) -> Outcome:
+    """I8: a closed loop on separate prefill and decode workers; `rate` is the ratio of their GPUs, prefill to decode.
+
+    Decoding never waits for a prefill; prefills queue among themselves, and bound the rate.
+    """
+    slots = np.minimum(users, load.max_batch)
+    work = prefill_work_seconds(facts, factors, load.input_tokens) / np.maximum(rate, 1e-6)
+    prefill = prefill_seconds(facts, factors, load.input_tokens)
+    tokens = np.maximum(load.output_tokens - 1.0, 1e-6)
+    batch = np.maximum(0.8 * slots, 0.5)
+    first, step = prefill, prefill
+    for _ in range(_SPLIT_STEPS):
+        step = decode_seconds(facts, factors, batch, load.context_tokens)
+        first = factors.closed_ms * 1e-3 + prefill + factors.first_steps * step + factors.crowd * slots * work
+        batch = np.maximum(0.4 * batch + 0.6 * slots * tokens * step / (tokens * step + first), 0.05)
+    requests = np.minimum(slots / (first + tokens * step), 1.0 / np.maximum(work, 1e-12))
+    first = np.maximum(first, users / requests - tokens * step)
+    throughput = requests * load.output_tokens
+    return {
+        "throughput_out_tok_s": throughput,
+        "capacity": throughput,
+        "ttft_mean": first,
+        "tpot_mean": step,
+        "e2e_mean": first + tokens * step,
+    }
+
+
 def burst(facts: Facts, factors: Factors, load: Load, users: Array, rate: Array) -> Outcome:
     """All requests at once: the first wave prefills together, the rest waits for slots; the last wave runs out."""
     state = closed_loop(facts, factors, load, np.minimum(users, load.max_batch))
@@ -51,7 +80,9 @@ def burst(facts: Facts, factors: Factors, load: Load, users: Array, rate: Array)
     first = state.prefill_seconds + 0.5 * slots * work
     waves = np.maximum(users - slots, 0.0) / state.requests_per_second
     decode = np.maximum(load.output_tokens - 1.0, 0.0) * state.tpot_seconds
-    total = state.prefill_seconds + slots * work + waves + decode
+    alone = decode_seconds(facts, factors, np.ones_like(slots), load.context_tokens)
+    tail = (load.longest_ratio - 1.0) * load.output_tokens * 0.5 * (alone + state.step_seconds)
+    total = state.prefill_seconds + slots * work + waves + decode + tail
     queued = np.maximum(users - slots, 0.0) / users
     ttft = factors.request_ms * 1e-3 + first + queued * 0.5 * waves
     throughput = users * load.output_tokens / total
@@ -96,6 +127,13 @@ def offline_run(facts: Facts, factors: Factors, load: Load, users: Array, rate: 
     return {"throughput_out_tok_s": throughput, "capacity": throughput, "tpot_mean": state.tpot_seconds}
 
 
+def server(facts: Facts, factors: Factors, load: Load, users: Array, rate: Array) -> Outcome:
+    """Poisson arrivals at a rate that was sustained (an accepted MLPerf run): at most `_KEPT_UP` of capacity."""
+    highest = offline(facts, factors, load).requests_per_second
+    outcome = open_loop(facts, factors, load, users, np.minimum(rate, _KEPT_UP * highest))
+    return {**outcome, "throughput_out_tok_s": rate * load.output_tokens}
+
+
 def open_loop(facts: Facts, factors: Factors, load: Load, users: Array, rate: Array) -> Outcome:
     """Poisson arrivals at a rate; above the highest rate the queue grows for the length of a test."""
     top = offline(facts, factors, load)
@@ -119,10 +157,12 @@ def open_loop(facts: Facts, factors: Factors, load: Load, users: Array, rate: Ar
 
 SCENARIOS: dict[str, Callable[[Facts, Factors, Load, Array, Array], Outcome]] = {
     "closed": closed,
+    "split": split,
     "burst": burst,
     "static": static,
     "decode": decode_only,
     "prefill": prefill_only,
     "offline": offline_run,
     "open": open_loop,
+    "server": server,
 }

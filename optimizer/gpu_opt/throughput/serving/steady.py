@@ -20,6 +20,7 @@ class Load:
 
     `context_tokens` is the mean length of a decoding sequence, weighted by the time it decodes. `draft_tokens` and
     `accepted_tokens` are those proposed and gained per step of speculative decoding (0 and 1 without).
+    `longest_ratio` is the longest output over the mean, which a burst waits for.
     """
 
     input_tokens: Array
@@ -29,6 +30,7 @@ class Load:
     max_batch: Array
     draft_tokens: Array | float = 0.0
     accepted_tokens: Array | float = 1.0
+    longest_ratio: Array | float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +70,7 @@ def steady_at_batch(facts: Facts, factors: Factors, load: Load, batch: Array) ->
     rate = batch / np.maximum(decode, 1e-9)
     busy = np.minimum(rate * work, 0.98)
     wait = factors.queue * 0.5 * prefill * busy / (1.0 - busy)
-    ttft = factors.request_ms * 1e-3 + prefill + 0.5 * step + wait
+    ttft = factors.request_ms * 1e-3 + prefill + factors.first_steps * tpot + wait
     return Steady(
         batch=batch,
         step_seconds=step,
@@ -99,7 +101,7 @@ def closed_loop(facts: Facts, factors: Factors, load: Load, users: Array) -> Ste
     for _ in range(_FIXED_POINT_STEPS):
         step = token_seconds(facts, factors, load, batch)
         tpot = step + (1.0 - factors.crowd) * others / np.maximum(load.output_tokens, 1.0)
-        first = factors.request_ms * 1e-3 + prefill + 0.5 * step + factors.crowd * others
+        first = factors.closed_ms * 1e-3 + prefill + factors.first_steps * step + factors.crowd * others
         decode = tokens * tpot
         batch = np.maximum(0.4 * batch + 0.6 * slots * decode / (decode + first), 0.05)
     rate = slots / (first + decode)

@@ -8,6 +8,8 @@ from gpu_opt.throughput.serving.replica import Array, Factors, Facts
 
 _US = 1e-6
 _ACTIVATION_BYTES = 2.0
+_LARGE_BATCH = 512.0
+"""Sequences at which half of the gain of large decode GEMMs is reached."""
 
 
 def experts_touched_fraction(facts: Facts, factors: Factors, tokens: Array) -> Array:
@@ -35,7 +37,8 @@ def kv_read_bytes(facts: Facts, context: Array) -> Array:
 
 def communication_seconds(facts: Facts, factors: Factors, tokens: Array) -> Array:
     """I4: two all-reduces a layer over tp, and two all-to-alls a MoE layer where experts span attention-DP ranks."""
-    hops = np.log2(np.maximum(facts.tp, 1.0)) * factors.hop_us * _US
+    hops = np.where(facts.tp > 1, 1.0 + factors.hop_growth * (np.log2(np.maximum(facts.tp, 2.0)) - 1.0), 0.0)
+    hops = hops * factors.hop_us * _US
     volume = tokens * facts.hidden * _ACTIVATION_BYTES
     rate = facts.link * factors.link_bandwidth
     reduce = 2.0 * facts.layers * (hops + 2.0 * (facts.tp - 1.0) / facts.tp * volume / rate)
@@ -69,7 +72,8 @@ def decode_seconds(facts: Facts, factors: Factors, batch: Array, context: Array,
     flops = flops + 2.0 * moe_tokens * facts.active_expert_params / facts.expert_ranks / factors.expert_flops
     window = facts.window_layers * np.minimum(context, facts.window_tokens)
     score = rank_tokens * (facts.full_layers * context + window) * facts.decode_score_flops / facts.tp
-    compute = flops / (facts.peak * factors.decode_flops) + score / (facts.peak_16bit * factors.score_flops)
+    grown = 1.0 + factors.decode_growth * rank_tokens / (rank_tokens + _LARGE_BATCH)
+    compute = flops / (facts.peak * factors.decode_flops * grown) + score / (facts.peak_16bit * factors.score_flops)
     core = np.maximum(memory, compute) + factors.overlap * np.minimum(memory, compute)
     fixed = facts.layers * factors.layer_us + facts.moe_layers * factors.moe_layer_us + factors.step_us
     host = (fixed + sequences * factors.sequence_us) * _US
@@ -94,7 +98,9 @@ def _prefill_rate(facts: Facts, factors: Factors, tokens: Array) -> Array:
 def prefill_seconds(facts: Facts, factors: Factors, tokens: Array, prefix: Array | float = 0.0) -> Array:
     """I6: latency of prefilling one prompt alone on an idle replica."""
     dense, experts = prefill_flops(facts, tokens, prefix)
-    compute = (dense / facts.tp + experts / facts.expert_ranks / factors.expert_flops) / _prefill_rate(facts, factors, tokens)
+    compute = (dense / facts.tp + experts / facts.expert_ranks / factors.expert_flops) / _prefill_rate(
+        facts, factors, tokens
+    )
     memory = weight_seconds(facts, factors, tokens)
     core = np.maximum(memory, compute)
     fixed = facts.layers * factors.layer_us + facts.moe_layers * factors.moe_layer_us + factors.step_us
