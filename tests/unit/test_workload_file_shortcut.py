@@ -127,7 +127,26 @@ def test_the_file_that_is_kept_is_commented_and_readable():
 
 @pytest.mark.parametrize(
     "text",
-    ["no", "null", "~", "H100*", "a: b", "- x", "#x", "", " x", "x ", "a,b", "{x}", "é", 'q"q', "a\\b", "&a", "1:2"],
+    [
+        "no",
+        "null",
+        "~",
+        "H100*",
+        "a: b",
+        "- x",
+        "#x",
+        "",
+        " x",
+        "x ",
+        "a,b",
+        "{x}",
+        "é",
+        'q"q',
+        "a\\b",
+        "&a",
+        "1:2",
+        "\x85",
+    ],
 )
 def test_text_that_yaml_would_read_otherwise_is_quoted(text):
     assert parse_yaml(f"key: {scalar(text)}", "w").data == {"key": text}

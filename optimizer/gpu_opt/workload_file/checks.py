@@ -143,6 +143,18 @@ def _common(file: WorkloadFile, path: KeyPath, entry: Any) -> Iterator[Problem]:
         yield file.problem((*path, "memory_reserve"), "a reserve of all memory leaves none.", "Write less than 1.")
     if getattr(entry, "model", None) is not None:
         yield from _model(file, path, entry.model)
+    if entry.data is not None:
+        yield from _location(file, (*path, "data", "location"), entry.data.location)
+
+
+def _location(file: WorkloadFile, path: KeyPath, location: str) -> Iterator[Problem]:
+    from gpu_opt.costs.transfer import split_location
+
+    sites = [site.name for site in file.onprem.sites] if file.onprem else []
+    try:
+        split_location(location, sites)
+    except InputError as error:
+        yield from (file.problem(path, problem.what, problem.remedy) for problem in error.problems)
 
 
 def _model(file: WorkloadFile, path: KeyPath, keys: Any) -> Iterator[Problem]:

@@ -71,4 +71,5 @@ def scalar(text: str) -> str:
         return text
     if _PLAIN.fullmatch(text) and text.lower() not in _SPECIAL:
         return text
-    return json.dumps(text, ensure_ascii=False)
+    quoted = json.dumps(text, ensure_ascii=False)
+    return "".join(each if each.isprintable() else f"\\U{ord(each):08x}" for each in quoted)
