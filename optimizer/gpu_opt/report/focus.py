@@ -173,7 +173,7 @@ class _Maker:
         if line.period in self.spans:
             return self.spans[line.period]
         last = self.ends.get(line.offer, "")
-        end = datetime.fromisoformat(last) + timedelta(days=1) if last else self.end
+        end = datetime.fromisoformat(last) if last else self.end
         return _time(self.end), _time(max(end, self.end))
 
     def _inside(self, day: str) -> bool:
