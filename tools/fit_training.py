@@ -35,6 +35,7 @@ HERE = Path(__file__).parent
 DATA = HERE.parent / "optimizer" / "gpu_opt" / "throughput" / "data"
 SOFT = 0.10
 NUDGE = 1e-4
+GROUP_SHARE = 0.7  # of what a stack may move alone, its group may move together
 LEAST_RUNS_OF_A_MODEL = 20
 LEAST_UTILISATION = 0.15
 SHARES = frozenset({"selective", "scaleup_share", "network_share", "tp_overlap", "dp_overlap", "gather_overlap",
@@ -166,6 +167,9 @@ class Problem:
         self.sd: list[float] = []
         for constant, sd in COMMON_SD.items():
             self._add("common", "", constant, sd)
+        for group in sorted({root_of(name) for name in self.stack_names}):
+            for constant, sd in OWN_SD.items():
+                self._add("group", group, constant, sd * GROUP_SHARE)
         for stack in sorted(set(self.stack_names)):
             for constant, sd in OWN_SD.items():
                 self._add("stack", stack, constant, sd)
@@ -203,8 +207,9 @@ class Problem:
             values[stack] = dict(prior)
             for constant in COMMON_SD:
                 shift = theta[self.position["common", "", constant]]
-                place = self.position.get(("stack", stack, constant))
-                shift += theta[place] if place is not None else 0.0
+                for level, owner in (("group", root_of(stack)), ("stack", stack)):
+                    place = self.position.get((level, owner, constant))
+                    shift += theta[place] if place is not None else 0.0
                 values[stack][constant] = moved(prior[constant], shift, constant in SHARES)
         return values
 
@@ -267,6 +272,8 @@ class Problem:
                 precision = "half" if owner.endswith("/half") else "fp8"
                 common = ("common", "", constant) if kind == "stack" else ("all", precision, constant)
                 jacobian[:rows, self.position[common]] += jacobian[:rows, place]
+                if kind == "stack":
+                    jacobian[:rows, self.position["group", root_of(owner), constant]] += jacobian[:rows, place]
         return jacobian
 
     def bundles(self) -> list[tuple[list[int], list[str]]]:
@@ -301,6 +308,13 @@ def softened(error: Array) -> Array:
     """Log errors under the soft L1 loss, as residuals whose squares add up to it."""
     scaled = error / SOFT
     return np.asarray(np.sign(error) * np.sqrt(2.0 * (np.sqrt(1.0 + scaled**2) - 1.0)) * SOFT)
+
+
+def root_of(stack: str) -> str:
+    """The stack that a stack's constants fall back on last."""
+    while stack in stacks() and stacks()[stack].like:
+        stack = stacks()[stack].like
+    return stack
 
 
 def moved(prior: float, shift: float, is_share: bool) -> float:

@@ -19,8 +19,8 @@ _P95_SCORE = 1.6449  # of a standard normal
 _MAX_EXPONENT = 60.0
 _SMALL_RUN_GPUS = 1024.0
 _GROWTH_DOUBLINGS = 4.0  # from 1,024 to 16,384 GPUs
-_SMALL_OVERHEAD = 0.03
-_LARGE_OVERHEAD = 0.18
+_SMALL_OVERHEAD = 0.08
+_LARGE_OVERHEAD = 0.10
 
 
 class SpotNeedsCheckpoints(ValueError):
@@ -71,8 +71,8 @@ def default_restart_hours() -> float:
 def whole_run_overhead(gpus: float) -> float:
     """What a pretraining run spends beside its steady main stage, as a fraction of it.
 
-    Evaluation and warm-up always; above a few thousand GPUs also long-context stages, annealing and reruns: very
-    large published runs bill 1/0.9 to 1/0.8 of what their steady speed implies.
+    Evaluation, warm-up, reruns and late stages; more so above a few thousand GPUs. Published whole runs bill 1.1 to
+    1.25 times what their steady speed implies, failures included.
     """
     grown = min(1.0, max(0.0, math.log2(max(gpus, 1.0) / _SMALL_RUN_GPUS) / _GROWTH_DOUBLINGS))
     return _SMALL_OVERHEAD + grown * (_LARGE_OVERHEAD - _SMALL_OVERHEAD)

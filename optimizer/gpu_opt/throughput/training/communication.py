@@ -7,6 +7,7 @@ import numpy as np
 from gpu_opt.throughput.training.arrays import Array, Runs
 
 _HALF_BYTES = 2.0
+_LOW_DISPATCH_SHARE = 0.75  # tokens go out in 8 bits and come back in 16
 
 
 def exposed(wire: Array, compute: Array, overlap: Array) -> Array:
@@ -25,8 +26,9 @@ def _network_rate(runs: Runs) -> Array:
 def _group_rate(runs: Runs, span: Array, size: Array) -> Array:
     """Bytes per second and rank of a group of `size` ranks spread over `span` neighbouring ranks.
 
-    Inside the scale-up domain that is the domain's link; beyond it, rings share the network ports of the ranks
-    that the group has on a node (all of them when `rails` is 1, one when it is 0), and lose a share with every doubling of the domains they cross.
+    Inside the scale-up domain that is the domain's link. Beyond it, rings share the network ports of the ranks that
+    the group has on a node (all of them when `rails` is 1, one when it is 0), and lose a share of their rate with
+    every doubling of the domains they cross.
     """
     domain = runs.device.scaleup_domain
     stride = span / size
@@ -62,7 +64,8 @@ def expert_seconds(runs: Runs, tokens: Array) -> Array:
     """
     spread, dims = runs.spread, runs.dims
     ep = spread.ep
-    each_way = 4.0 * tokens * dims.hidden * _HALF_BYTES / spread.tp
+    width = np.where(runs.task.linear_bits < 16.0, _LOW_DISPATCH_SHARE, 1.0)
+    each_way = 4.0 * tokens * dims.hidden * _HALF_BYTES * width / spread.tp
     span = np.minimum(ep * spread.tp, np.maximum(spread.gpus / spread.pp, 1.0))
     domains = np.maximum(span / runs.device.scaleup_domain, 1.0)
     visited = (domains - 1.0) * (1.0 - (1.0 - 1.0 / domains) ** dims.experts_per_token)
