@@ -5,6 +5,7 @@ import textwrap
 import pytest
 
 from gpu_opt.errors import InputError
+from gpu_opt.workload_file import reader
 from gpu_opt.workload_file.reader import load
 
 SERVE = (
@@ -133,6 +134,16 @@ def test_a_wrong_section_is_told_in_words(tmp_path, section, said):
 )
 def test_what_is_not_built_yet_is_refused_by_name(tmp_path, section, said):
     assert any(said in problem for problem in with_section(tmp_path, section))
+
+
+def test_an_entry_of_a_list_can_be_refused_by_name(tmp_path, monkeypatch):
+    monkeypatch.setitem(reader.NOT_YET, "workloads[].fill_idle=true", "Leave it out.")
+    said = "workloads.fill_idle: true is not supported yet. Leave it out."
+    batch = JOBS["batch"].replace("{", "{fill_idle: yes, ", 1)
+    assert with_workload(tmp_path, batch) == [f"w.yaml:3: workloads[0].fill_idle: {said}"]
+    path = tmp_path / "w.yaml"
+    path.write_text(f"version: 1\nworkloads:\n  - {batch.replace('yes', 'no')}\n", encoding="utf-8")
+    assert load(path).workloads[0].fill_idle is False
 
 
 def test_two_workloads_of_one_name_are_told(tmp_path):

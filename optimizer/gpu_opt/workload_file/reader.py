@@ -12,6 +12,7 @@ from gpu_opt.errors import InputError, Problem
 from gpu_opt.workload_file.overrides import apply_overrides
 from gpu_opt.workload_file.problems import Source, not_among
 from gpu_opt.workload_file.registry import KINDS, LISTS, MAPPINGS, NOT_YET, SECTIONS, TOP_KEYS
+from gpu_opt.workload_file.scalars import TRUE_WORDS
 from gpu_opt.workload_file.section_reader import SectionReader, in_order
 from gpu_opt.workload_file.sections import DefaultsSection, HorizonSection, LimitsSection, PricesSection, ScopeSection
 from gpu_opt.workload_file.yaml_lines import Data, Document, KeyPath, read_yaml
@@ -138,11 +139,10 @@ class _Reader(SectionReader):
 
     def _refuse_not_yet(self, data: dict[str, Data]) -> None:
         for entry, remedy in NOT_YET.items():
-            path_text, _, value = entry.partition("=")
-            section, key = path_text.split(".")
-            held = data.get(section)
-            if isinstance(held, dict) and held.get(key) is not None and (not value or held[key] == value):
-                self.say((section, key), f"{entry.replace('=', ': ')} is not supported yet.", remedy)
+            steps, _, refused = entry.partition("=")
+            for path, value in _at(data, steps.split(".")):
+                if value is not None and (not refused or _same(value, refused)):
+                    self.say(path, f"{entry.replace('=', ': ').replace('[]', '')} is not supported yet.", remedy)
 
     def _workloads(self, data: dict[str, Data]) -> Iterator[Any]:
         entries = data.get("workloads")
@@ -168,3 +168,23 @@ class _Reader(SectionReader):
             self.say((*path, "kind"), *not_among(kind, KINDS))
             return None
         return self.section(KINDS[kind], entry, path)
+
+
+def _at(data: Data, steps: Sequence[str], path: KeyPath = ()) -> Iterator[tuple[KeyPath, Data]]:
+    """Paths and values that steps such as `workloads[]`, `kind` lead to."""
+    if not steps:
+        yield path, data
+        return
+    key = steps[0].removesuffix("[]")
+    if not isinstance(data, dict) or key not in data:
+        return
+    found = data[key]
+    if not steps[0].endswith("[]"):
+        yield from _at(found, steps[1:], (*path, key))
+    elif isinstance(found, list):
+        for index, entry in enumerate(found):
+            yield from _at(entry, steps[1:], (*path, key, index))
+
+
+def _same(value: Data, word: str) -> bool:
+    return value == word or (word == "true" and str(value).lower() in TRUE_WORDS)

@@ -36,7 +36,8 @@ NOT_YET = {
     "objective.stay_close_to": "Leave it out.",
     "prices.snapshot": "Name the offers with `prices.file`.",
 }
-"""Paths (or path=value) of the contract that are refused by name, with what to do meanwhile."""
+"""What the contract has and nothing does yet: refused by name, with what to do meanwhile. A path, or path=value
+(`true` for any of YAML's words for it); `[]` is each entry of a list (`workloads[].fill_idle=true`)."""
 
 
 def section_class(place: tuple[str, str]) -> Any:

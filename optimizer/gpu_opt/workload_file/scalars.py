@@ -21,9 +21,9 @@ MAX_TEXT_CHARACTERS = 500
 MOST = 1e30
 MOST_COUNT = 1e15
 MOST_HOURS = 1e6  # a century
-_TRUE = frozenset(("true", "yes", "on"))
+TRUE_WORDS = frozenset(("true", "yes", "on"))
 _DAY_FORM = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_FALSE = frozenset(("false", "no", "off"))
+FALSE_WORDS = frozenset(("false", "no", "off"))
 _T = TypeVar("_T")
 
 
@@ -93,9 +93,9 @@ def boolean(value: object) -> bool:
     if isinstance(value, bool):
         return value
     word = value.strip().lower() if isinstance(value, str) else ""
-    if word not in _TRUE and word not in _FALSE:
+    if word not in TRUE_WORDS and word not in FALSE_WORDS:
         raise Wrong(f"{_shown(value)} is neither true nor false.", "Write true or false.")
-    return word in _TRUE
+    return word in TRUE_WORDS
 
 
 def hours(value: object) -> float:
@@ -283,7 +283,7 @@ _DURATION: dict[str, Any] = {"type": "string", "pattern": r"^[0-9._]+ *(ms|s|sec
 _SIZE: dict[str, Any] = {"type": ["number", "string"]}
 _DAY: dict[str, Any] = {"type": "string", "format": "date", "pattern": r"^\d{4}-\d{2}-\d{2}$"}
 _MOMENT: dict[str, Any] = {"anyOf": [_DAY, _DURATION]}
-_BOOLEAN: dict[str, Any] = {"enum": [True, False, *sorted(_TRUE | _FALSE)]}
+_BOOLEAN: dict[str, Any] = {"enum": [True, False, *sorted(TRUE_WORDS | FALSE_WORDS)]}
 
 Text = Annotated[str, *typed(text, _NAME)]
 Flag = Annotated[bool, *typed(boolean, _BOOLEAN)]
