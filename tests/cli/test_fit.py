@@ -12,6 +12,8 @@ from tests.conftest import Ran
 
 from gpu_opt.fitting import usual_shapes
 from gpu_opt.hardware import load_accelerators
+from gpu_opt.throughput.calibration.profile import Calibration
+from gpu_opt.throughput.calibration.store import dump_calibration
 
 GpuOpt = Callable[..., Ran]
 
@@ -92,6 +94,23 @@ def test_a_file_is_fitted_and_hours_of_a_gpu_are_passed_over(gpu_opt: GpuOpt, tm
 def test_the_same_question_gets_the_same_bytes(gpu_opt: GpuOpt) -> None:
     ask = ("fit", "--model", "mixtral-8x7b", "--serve", "--gpu", "H100*", "--format", "json")
     assert gpu_opt(*ask).out == gpu_opt(*ask).out
+
+
+def test_a_calibration_changes_speed_and_says_so(gpu_opt: GpuOpt, tmp_path: Path) -> None:
+    mine = Calibration(
+        name="mine", stack="hf-peft", constants={}, gpus=("H100-SXM",), runs=3, low_ratio=0.9, high_ratio=1.1
+    )
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(dump_calibration(mine)), encoding="utf-8")
+    ask = ("--model", "llama-2-7b", "--train", "lora", "--gpu", "H100-SXM")
+    (workload,) = fits(gpu_opt, *ask, "--calibration", path)
+    fit = workload["fits"][0]
+    assert fit["source"] == "calibrated"
+    speed = fit["tokens_per_second_per_gpu"]
+    assert fit["interval"] == pytest.approx([0.9 * speed, 1.1 * speed])
+    path.write_text("{}", encoding="utf-8")
+    assert "not a calibration" in gpu_opt("fit", *ask, "--calibration", path).err
+    assert gpu_opt("fit", *ask, "--calibration", tmp_path / "none.json").code == 2
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from gpu_opt.cli._calibrations import read_calibration
 from gpu_opt.cli._common import write_json
 from gpu_opt.cli._shown import terminal_width, wants_colour, warn
 from gpu_opt.cli._watch import watched
@@ -16,6 +17,7 @@ from gpu_opt.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from gpu_opt.domain.question import Question
+    from gpu_opt.fitting import FitOptions
     from gpu_opt.workload_file.reader import WorkloadFile
 
 _ROWS = 60
@@ -38,6 +40,7 @@ def command(
     tpot_p95: Annotated[str | None, typer.Option(help="Serving: each further token within: 50ms.")] = None,
     max_gpus: Annotated[str | None, typer.Option(help="Training: at most so many GPUs.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="a.b=c over the file's values; repeatable.")] = None,
+    calibration: Annotated[Path | None, typer.Option(help="Training speeds refitted by `gpu-opt calibrate`.")] = None,
     all_: Annotated[bool, typer.Option("--all", help="Every GPU and every row.")] = False,
     form: Annotated[Literal["table", "json", "md"], typer.Option("--format", help="How to print.")] = "table",
 ) -> None:
@@ -52,13 +55,16 @@ def command(
         "ttft_p95": ttft_p95,
         "tpot_p95": tpot_p95,
     }
+    from gpu_opt.fitting import FitOptions
+
     if workload is not None:
         given = {"model": model, "train": train, "serve": serve or None, "precision": precision, **asked}
         file = _of_file(workload, given, set_ or ())
     else:
         ways = [*([train] if train else []), *(["serve"] if serve else [])] or list(_ALL_WAYS)
         file = _of_model(model, ways, precision, asked, set_ or ())
-    _show(_question(file), _gpus(gpu or ()), form, every=all_)
+    options = FitOptions(gpus=_gpus(gpu or ()), training_calibration=read_calibration(calibration))
+    _show(_question(file), options, form, every=all_)
 
 
 def _of_file(workload: Path, given: Mapping[str, object], overrides: Sequence[str]) -> WorkloadFile:
@@ -134,17 +140,17 @@ def _gpus(patterns: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _show(question: Question, gpus: tuple[str, ...], form: str, *, every: bool) -> None:
-    from gpu_opt.fitting import FitOptions, fit
+def _show(question: Question, options: FitOptions, form: str, *, every: bool) -> None:
+    from gpu_opt.fitting import fit
     from gpu_opt.report.fit_report import fit_json, fit_report
 
     with watched("sizing"):
-        found = fit(question, FitOptions(gpus=gpus))
+        found = fit(question, options)
     warn(found.warnings)
     if form == "json":
         write_json(fit_json(found))
         return
-    report = fit_report(found, every_gpu=every or bool(gpus), limit=None if every else _ROWS)
+    report = fit_report(found, every_gpu=every or bool(options.gpus), limit=None if every else _ROWS)
     if form == "md":
         from gpu_opt.report.markdown import render as render_markdown
 

@@ -12,6 +12,7 @@ import typer
 
 from gpu_opt import __version__
 from gpu_opt.cli._ages import age_words, used_as_of
+from gpu_opt.cli._calibrations import read_calibration
 from gpu_opt.cli._common import echo_err, silent_stdout
 from gpu_opt.cli._inputs import Inputs, read_inputs
 from gpu_opt.cli._plan_files import check_writable, write_whole
@@ -21,6 +22,7 @@ from gpu_opt.errors import Infeasible, InputError, Problem
 
 if TYPE_CHECKING:
     from gpu_opt.domain.plan import Plan
+    from gpu_opt.throughput.calibration.profile import Calibration
     from gpu_opt.workload_file.reader import WorkloadFile
 
 _HAVE = "What one has: 8xp5.48xlarge@us-east-1:2027-08-31[:USD_PER_HOUR]; without a price it is paid already."
@@ -36,7 +38,7 @@ def command(
     time_limit: Annotated[float, typer.Option(min=1.0, help="Seconds for the solver.")] = 60.0,
     set_: Annotated[list[str] | None, typer.Option("--set", help="a.b=c over the file's values; repeatable.")] = None,
     whole_hours: Annotated[bool, typer.Option("--whole-hours", help="Round rented hours up.")] = False,
-    calibration: Annotated[Path | None, typer.Option(help="Speeds refitted by `gpu-opt calibrate`.")] = None,
+    calibration: Annotated[Path | None, typer.Option(help="Training speeds refitted by `gpu-opt calibrate`.")] = None,
     fund: Annotated[bool, typer.Option("--fund", help="Not supported yet.", hidden=True)] = False,
     cvar: Annotated[bool, typer.Option("--cvar", help="Not supported yet.", hidden=True)] = False,
     regret: Annotated[bool, typer.Option("--regret", help="Not supported yet.", hidden=True)] = False,
@@ -69,7 +71,8 @@ def command(
     --model llama-3.1-8b --serve --rps 40 --input 500 --output 200 --ttft-p95 800ms.
     """
     del offline
-    _refuse_not_yet(fund=fund, cvar=cvar, regret=regret, calibration=calibration is not None)
+    _refuse_not_yet(fund=fund, cvar=cvar, regret=regret)
+    calibrated = read_calibration(calibration)
     asked: dict[str, str | bool | tuple[str, ...] | None] = {
         "model": model,
         "train": train,
@@ -97,7 +100,7 @@ def command(
         check_writable(output, workload, prices, write)
     inputs = read_inputs(file, prices=prices, whole_hours=whole_hours)
     try:
-        plan = _planned(inputs, gap=gap, time_limit_seconds=time_limit)
+        plan = _planned(inputs, gap=gap, time_limit_seconds=time_limit, calibration=calibrated)
     except Infeasible as error:
         show_infeasible(error, json=form is PlanFormat.JSON, output=output)
         raise typer.Exit(Infeasible.exit_code) from None
@@ -152,7 +155,7 @@ def _keep(path: Path, data: dict[str, Any]) -> None:
     write_whole(path, text)
 
 
-def _planned(inputs: Inputs, *, gap: float, time_limit_seconds: float) -> Plan:
+def _planned(inputs: Inputs, *, gap: float, time_limit_seconds: float, calibration: Calibration | None) -> Plan:
     """The plan, and on stderr what a person should know about its inputs."""
     from gpu_opt.pipeline import PlanOptions
     from gpu_opt.pipeline import plan as make_plan
@@ -169,7 +172,8 @@ def _planned(inputs: Inputs, *, gap: float, time_limit_seconds: float) -> Plan:
                 workload_sha256=inputs.workload_sha256,
                 prices_sha256=table.sha256,
                 prices_as_of=table.newest_as_of.isoformat(),
-                model_version=__version__,
+                model_version=f"{__version__}+{calibration.name}" if calibration else __version__,
+                training_calibration=calibration,
                 coverage_gaps=inputs.gaps,
                 progress=tell,
             ),

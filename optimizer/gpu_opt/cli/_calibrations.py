@@ -1,0 +1,29 @@
+"""Calibration files for planning: what `gpu-opt calibrate` wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpu_opt.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from gpu_opt.throughput.calibration.profile import Calibration
+
+_MAX_BYTES = 2**20
+
+
+def read_calibration(path: Path | None) -> Calibration | None:
+    """The calibration in a file; None without one. InputError when it can't be read or is none."""
+    if path is None:
+        return None
+    from gpu_opt.throughput.calibration.store import load_calibration
+
+    try:
+        with path.open("rb") as file:
+            text = file.read(_MAX_BYTES + 1).decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "it is not UTF-8"
+        remedy = "`gpu-opt calibrate` writes one."
+        raise InputError(Problem(file=str(path), what=f"can't be read: {why}.", remedy=remedy)) from None
+    return load_calibration(text, str(path))
