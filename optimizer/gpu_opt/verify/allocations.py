@@ -37,8 +37,9 @@ def problems_of(have: Estate, table: Table) -> list[str]:
                 )
             if abs(entry["usd"] - usd.get(key, 0.0)) > _CENT:
                 found.append(f"{where}: its lines add up to ${usd.get(key, 0.0):,.2f}, not ${entry['usd']:,.2f}.")
-            if (entry["provider"], entry["gpu"]) != (have.pools[pool]["provider"], have.pools[pool]["gpu"]):
-                found.append(f"{where}: it isn't {entry['gpu']} of {entry['provider']}.")
+            for field in ("provider", "region", "instance_type", "gpu"):
+                if entry[field] != have.pools[pool][field]:
+                    found.append(f"{where}: its {field} is {have.pools[pool][field]}, not {entry[field][:80]}.")
         total = sum(entry["gpu_hours"] for entry in workload["allocations"])
         if not near(workload["gpu_hours"], total, _ROUNDED):
             found.append(

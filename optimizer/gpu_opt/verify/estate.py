@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 from gpu_opt.verify.form import TooLarge
@@ -13,6 +14,9 @@ from gpu_opt.verify.form import TooLarge
 TINY_HOURS = 1e-5
 """Shorter overlaps are rounding (36 ms)."""
 _MOST_OVERLAPS = 5_000_000
+_MOST_HOURS = 8760.0 * 200
+_FIRST_YEAR, _LAST_YEAR = 1950, 2500
+_KINDS = {"runs": ("pretrain", "finetune"), "work": ("batch", "gpu_hours"), "services": ("serve",)}
 
 Json = Mapping[str, Any]
 
@@ -81,7 +85,9 @@ def read(plan: Json) -> Estate:
         pools=evidence["pools"],
     )
     have.problems += _periods(have)
+    have.problems += _days(have)
     have.problems += _references(have)
+    have.problems += _kinds(have)
     if have.problems:
         return have
     for group, parts in evidence["shares"].items():
@@ -121,6 +127,49 @@ def _periods(have: Estate) -> Iterable[str]:
             yield f"periods[{index}]: {name} has {have.ends[index] - have.starts[index]:g} h, not {hours:g} h."
 
 
+def _days(have: Estate) -> Iterable[str]:
+    days = [("start", have.plan["start"])]
+    days += [(f"evidence.credits[{i}].expires", c["expires"]) for i, c in enumerate(have.evidence["credits"])]
+    for where, text in days:
+        try:
+            day = date.fromisoformat(text)
+        except ValueError:
+            yield f"{where}: {text[:40]!r} is not a day."
+        else:
+            if not _FIRST_YEAR <= day.year <= _LAST_YEAR:
+                yield f"{where}: {day} is no day that a plan could have."
+    if have.horizon_hours > _MOST_HOURS:
+        yield f"evidence.horizon_hours: {have.horizon_hours:g} h are more than a plan could have."
+
+
+def _kinds(have: Estate) -> Iterable[str]:
+    """Workloads are asked for by their kind, and what recurs lies in its period."""
+    kinds = {workload["name"]: workload["kind"] for workload in have.plan["workloads"]}
+    evidence = have.evidence
+    members = {group: list(parts) for group, parts in evidence["shares"].items()}
+    for name, allowed in _KINDS.items():
+        for index, demand in enumerate(evidence[name]["asked"]):
+            where = f"evidence.{name}.asked[{index}]"
+            for workload in members.get(demand["workload"], [demand["workload"]]):
+                if kinds.get(workload) not in allowed:
+                    yield f"{where}: {workload} isn't a workload of the kinds {', '.join(allowed)}."
+            if name == "services":
+                continue
+            p = demand["period"]
+            low, high = demand["from_hours"], demand["latest_hours" if name == "runs" else "to_hours"]
+            if demand["recurring"] and p not in range(len(have.names)):
+                yield f"{where}: it recurs, but {p:g} is no period."
+            elif p >= 0 and (p >= len(have.names) or low < have.starts[int(p)] - TINY_HOURS):
+                yield f"{where}: its window opens before its period."
+            elif p >= 0 and high > have.ends[int(p)] + TINY_HOURS:
+                yield f"{where}: its window closes after its period."
+    for key, pool in have.pools.items():
+        if pool["onprem"] != (pool["provider"] == "onprem"):
+            yield f"evidence.pools[{key}]: `onprem` and its provider {pool['provider']} disagree."
+        if pool["rents"] and pool["spot"] != all(rent["market"] == "spot" for rent in pool["rents"]):
+            yield f"evidence.pools[{key}]: `spot` and the markets of its offers disagree."
+
+
 def _references(have: Estate) -> Iterable[str]:
     """Every index and name points at something."""
     evidence, pools = have.evidence, have.pools
@@ -152,6 +201,10 @@ def _references(have: Estate) -> Iterable[str]:
         known = source["pool"] in pools if source["pool"] else bool(source["plan_rates"])
         if not known or any(pool not in pools for pool in source["plan_rates"]):
             yield f"evidence.capacity[{index}]: the pool of {source['id']} isn't among the pools."
+        if any(source["lines"].get(label) != rate for label, rate in source["after"].items()):
+            yield f"evidence.capacity[{index}]: {source['id']} costs something else after the horizon."
+        if max(abs(source["start_hours"]), source["end_hours"]) > _MOST_HOURS:
+            yield f"evidence.capacity[{index}]: {source['id']} stands for longer than anything could."
         if source["end_hours"] <= source["start_hours"]:
             yield f"evidence.capacity[{index}]: {source['id']} ends before it starts."
 

@@ -103,7 +103,6 @@ _SERVICE_STANDING = {
     "per_instance": "whole",
     "instances": "whole",
     "requests_per_second": "above0",
-    "needed": "whole",
     "mtti_hours": "above0",
     "repair_hours": "least0",
     "phase": "text",
@@ -167,6 +166,8 @@ _ALLOCATION = {
     "provider": "text",
     "gpu": "text",
     "period": "text",
+    "region": "text",
+    "instance_type": "text",
     "instances": "num",
     "instance_hours": "num",
     "gpu_hours": "num",
@@ -186,6 +187,9 @@ _DOCUMENT = {
     "workloads": [{"name": "text", "kind": "text", "usd": "num", "gpu_hours": "num", "allocations": [_ALLOCATION]}],
     "platform_usd": "num",
     "billed_usd": "num",
+    "straight_line_usd": "num",
+    "low_usd": "num",
+    "high_usd": "num",
     "schedule": [
         {
             "workload": "text",
@@ -202,6 +206,8 @@ _DOCUMENT = {
     "commitments": [
         {
             "offer": "text",
+            "provider": "text",
+            "market": "text",
             "units": "num",
             "start": "text",
             "end": "text",

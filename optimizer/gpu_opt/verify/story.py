@@ -17,10 +17,7 @@ _BATCH = "batch"
 
 def problems_of(have: Estate, profiles: Mapping[str, Profile]) -> list[str]:
     """What is told otherwise than it is."""
-    try:
-        start = datetime.combine(date.fromisoformat(have.plan["start"]), time(), tzinfo=UTC)
-    except ValueError:
-        return [f"start: {have.plan['start'][:40]!r} is not a day."]
+    start = datetime.combine(date.fromisoformat(have.plan["start"]), time(), tzinfo=UTC)
     found = [*_schedule(have, start), *_batches(have), *_fleet(have, profiles)]
     return [*found, *_commitments(have, start), *_purchases(have, start)]
 
@@ -128,6 +125,8 @@ def _fleet(have: Estate, profiles: Mapping[str, Profile]) -> Iterator[str]:
         key = (entry["offer"], entry["period"])
         told[key] += entry["instances"]
         pool = expected[key][1] if key in expected else ""
+        if key in expected and entry["gpu"] != (have.pools[pool]["gpu"] if pool else ""):
+            yield f"fleet[{index}] ({key[0]}, {key[1]}): it isn't made of {entry['gpu']}."
         if pool and entry["used_by"] != sorted(users[pool, have.names.index(entry["period"])]):
             yield f"fleet[{index}] ({key[0]}, {key[1]}): it is used by others than {', '.join(entry['used_by'])[:200]}."
     for key in sorted({*expected, *told}):
@@ -157,6 +156,14 @@ def _commitments(have: Estate, start: datetime) -> Iterator[str]:
             continue
         units, rate, upfront = fact
         where = f"commitments[{index}] ({entry['offer']})"
+        source = have.sources[entry["offer"]][0]
+        provider = have.pools[source["pool"]]["provider"] if source["pool"] else source["id"].partition("/")[0]
+        if (entry["provider"], entry["market"], entry["existing"]) != (
+            provider,
+            source["kind"],
+            source["kind"] == "existing",
+        ):
+            yield f"{where}: it is {source['kind']} of {provider}, and told otherwise."
         if abs(entry["units"] - units) > _ROUNDED + 1e-6 * units:
             yield f"{where}: {units:g} units stand, not {entry['units']:g}."
         if abs(entry["usd_per_unit_hour"] - rate) > 1e-9 * max(1.0, rate):

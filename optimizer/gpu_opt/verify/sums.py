@@ -59,6 +59,12 @@ def _capital(have: Estate) -> tuple[float, float]:
 
 def _billed(have: Estate) -> Iterator[str]:
     upfront, capex = _capital(have)
+    plan = have.plan
+    if not capex and abs(plan["straight_line_usd"] - plan["objective_usd"]) > _CENT:
+        told = f"${plan['straight_line_usd']:,.2f}"
+        yield f"straight_line_usd: {told} differ from the objective, though nothing is bought."
+    if plan["low_usd"] > plan["high_usd"]:
+        yield f"low_usd: ${plan['low_usd']:,.2f} is above high_usd of ${plan['high_usd']:,.2f}."
     lines = sum(round(x["usd"] * 100) for x in have.plan["cost_lines"] if x["billed"] and x["period"] != AFTER) / 100
     if abs(lines + upfront + capex - have.plan["billed_usd"]) > 2 * _CENT:
         cash = lines + upfront + capex
