@@ -53,6 +53,7 @@ SOURCE_WEIGHT = {"GPS": 0.1, "DST": 0.4, "IXE": 0.1, "MLP": 0.6}
 FIRST_STAGE = ("SIL",)
 FIT_SOURCE = "fit of tools/fit_serving.py to public benchmarks of 2023-2026"
 FIT_DATE = "2026-12"
+LATER = ("decode_growth", "request_ms", "queue")
 LEAST_POINTS = 40
 LEAST_FAMILIES = 4
 COMMITTED = 1450
@@ -248,7 +249,11 @@ def fit_all(rows: Sequence[Row], points: dict[str, ServingPoint], cap: int = 8) 
     """First today's serving engines under load, then everything else beside those constants."""
     usable = [r for r in rows if not r["disagg"] and r["id"] in points and points[r["id"]].scenario in FITTED]
     first = Stack([r for r in usable if r["id"][:3] in FIRST_STAGE], points, load_constants(), 16)
-    start = {place: value for place, value in fit(first).items() if place in first.places(1)} if first.rows else {}
+    start = (
+        {place: value for place, value in fit(first).items() if place in first.places(1) and place[0] not in LATER}
+        if first.rows
+        else {}
+    )
     known = constants_of({**priors(), **start})
     return fit(Stack(usable, points, known, cap), start=start)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.serving_cases import batch_job, preset, service, shape_of
 
 from gpu_opt.domain.option import Layout
 from gpu_opt.hardware.accelerators import load_accelerators
@@ -15,10 +16,9 @@ from gpu_opt.throughput.serving import batch_options, service_options
 from gpu_opt.throughput.serving.constants import load_constants
 from gpu_opt.throughput.serving.precision import ComputePlan, find_format, kv_bytes_per_element, plan_compute
 from gpu_opt.throughput.serving.profile import serving_profile
-from gpu_opt.throughput.serving.replica import Facts, Factors, Replica, link_between, stack_factors, stack_facts
+from gpu_opt.throughput.serving.replica import Factors, Facts, Replica, link_between, stack_factors, stack_facts
 from gpu_opt.throughput.serving.steady import Load, closed_loop, offline, static_batch, steady_at_batch
 from gpu_opt.throughput.serving.step import communication_seconds, decode_seconds, prefill_seconds
-from tests.unit.serving_cases import batch_job, preset, service, shape_of
 
 MODELS = st.sampled_from(["llama-3-8b", "llama-3-70b", "mixtral-8x7b", "deepseek-v3", "gpt-oss-120b"])
 GPUS = st.sampled_from(["A100-80GB-SXM", "H100-SXM", "L40S", "MI300X", "B200-SXM"])

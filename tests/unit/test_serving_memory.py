@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.unit.serving_cases import preset
 
 from gpu_opt.domain.option import Layout
 from gpu_opt.hardware.accelerators import load_accelerators
@@ -17,7 +18,6 @@ from gpu_opt.throughput.serving.memory import (
 from gpu_opt.throughput.serving.precision import ComputePlan, find_format, kv_bytes_per_element, plan_compute
 from gpu_opt.throughput.serving.profile import serving_profile
 from gpu_opt.throughput.serving.replica import Replica, link_between
-from tests.unit.serving_cases import preset
 
 
 def replica(model: str, gpu: str, precision: str, layout: Layout = Layout(), engine: str = "vllm") -> Replica:  # noqa: B008

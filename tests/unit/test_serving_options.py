@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 
 import pytest
+from tests.unit.serving_cases import batch_job, service, shape_of
 
 from gpu_opt.domain.workload import CustomUnit, Parallelism, RequestClass, TokenLength
 from gpu_opt.hardware.accelerators import load_accelerators
 from gpu_opt.throughput.serving import batch_options, service_options
-from tests.unit.serving_cases import batch_job, service, shape_of
 
 TIGHT = {("ttft", "p95"): 800.0, ("tpot", "p95"): 50.0}
 
@@ -104,9 +104,7 @@ def test_drafts_that_are_accepted_shorten_tokens() -> None:
         speculative_tokens=4,
         speculative_acceptance_fraction=0.8,
     )
-    assert (
-        ask(drafted, "H100-SXM", 8)[0][0].requests_per_second > ask(slow, "H100-SXM", 8)[0][0].requests_per_second
-    )
+    assert ask(drafted, "H100-SXM", 8)[0][0].requests_per_second > ask(slow, "H100-SXM", 8)[0][0].requests_per_second
 
 
 def test_a_mix_of_sizes_lies_between_its_sizes() -> None:
@@ -167,3 +165,8 @@ def test_sixty_shapes_take_less_than_half_a_second() -> None:
     for _ in range(60):
         service_options(work, ready, part, memory_reserve_fraction=None)
     assert time.process_time() - start < 0.5
+
+
+def test_disaggregation_that_is_left_to_the_tool_is_named_in_the_notes() -> None:
+    options, _ = ask(service("llama-3-8b", disaggregated="auto"), "H100-SXM", 1)
+    assert "disaggregated" in options[0].notes[-1]

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 
 from gpu_opt.domain.hardware import Accelerator
 from gpu_opt.domain.model import ModelSpec
@@ -89,14 +90,18 @@ def kv_spelling(row: Mapping[str, str], plan: ComputePlan, engine: str, native: 
     return ""
 
 
-def dataset_input_tokens(row: Mapping[str, str]) -> float:
-    """Mean input of the MLPerf data sets, which its logs don't hold; else 512 tokens as a plain assumption."""
-    model, scenario = row.get("model", "").lower(), row.get("scenario", "").lower()
-    if "mlperf" in scenario:
-        for known in read_rows("serving_datasets.csv"):
-            if known["model"] in model:
-                return float(known["input_tokens"])
-    return 512.0
+@cache
+def _datasets() -> tuple[dict[str, str], ...]:
+    return tuple(read_rows("serving_datasets.csv"))
+
+
+def dataset_of(row: Mapping[str, str]) -> Mapping[str, str]:
+    """What the MLPerf rules say of a benchmark's data and its logs don't; else 512 tokens, as a plain assumption."""
+    if "mlperf" in row.get("scenario", "").lower():
+        for known in _datasets():
+            if known["model"] in row.get("model", "").lower():
+                return known
+    return {"input_tokens": "512", "output_log_sd": "0", "beams": "1"}
 
 
 def _layouts(row: Mapping[str, str], gpus: int, profile: ServingProfile, engine: str, offline: bool) -> list[Layout]:
@@ -255,13 +260,15 @@ def _point(
         return _split_point(row, profile, accelerator, plan, engine, workers)
     gpus = max(number(row.get("n_gpus")) or 1.0, 1.0)
     outputs = number(row.get("output_len"))
-    inputs = number(row.get("input_len")) or dataset_input_tokens(row)
+    dataset = dataset_of(row)
+    inputs = number(row.get("input_len")) or float(dataset["input_tokens"])
     lengths = (max(inputs, 1.0), 256.0 if outputs is None else max(outputs, 1.0))
     if scenario == "closed" and not number(row.get("concurrency_or_batch")):
         return Skipped(id=row.get("id", ""), reason="no concurrency and no rate")
     users = number(row.get("concurrency_or_batch")) or _burst_size(row) or (1.0 if scenario != "offline" else 0.0)
     rate = number(row.get("request_rate")) or 0.0
     drafts, accepted = drafts_of(row.get("spec_decode", ""))
+    drafts = max(drafts, float(dataset["beams"]) - 1.0)
     layouts = _layouts(row, int(gpus), profile, engine, scenario in ("offline", "open", "server"))
     pairs = [_candidate(row, profile, accelerator, plan, engine, layout, gpus, lengths) for layout in layouts]
     fitting = [candidate for candidate, fits in pairs if fits]
@@ -278,5 +285,6 @@ def _point(
         rate=rate,
         draft_tokens=drafts,
         accepted_tokens=accepted,
+        output_log_sd=float(dataset["output_log_sd"]),
         longest_ratio=_VARIED_LONGEST if scenario == "burst" and lengths[1] % 1.0 else 1.0,
     )

@@ -22,8 +22,8 @@ _TPOT_SPREAD = 0.05
 class Spread:
     """Standard deviations of the logarithms of input and output lengths (0: every request has the mean length)."""
 
-    input_log_sd: float = 0.0
-    output_log_sd: float = 0.0
+    input_log_sd: Array | float = 0.0
+    output_log_sd: Array | float = 0.0
 
 
 def log_sd(length: TokenLength) -> float:
@@ -60,6 +60,7 @@ def open_loop_latency(state: Steady, load: Load, spread: Spread, rho: Array) -> 
         ("itl", "mean"): state.tpot_seconds,
         ("e2e", "mean"): ttft + tokens * state.tpot_seconds,
     }
+    varied = np.asarray(spread.output_log_sd) > 0
     typical = np.exp(-0.5 * spread.output_log_sd**2)
     for name, z in NORMAL_QUANTILE.items():
         result["ttft", name] = median * np.exp(sigma * z)
@@ -67,5 +68,6 @@ def open_loop_latency(state: Steady, load: Load, spread: Spread, rho: Array) -> 
         blocked = state.prefill_seconds * {"p50": 0.0, "p95": 0.5, "p99": 1.0}[name]
         result["itl", name] = state.step_seconds + np.where(state.utilisation > 0.02, blocked, 0.5 * blocked)
         longest = tokens * typical * np.exp(spread.output_log_sd * z)
-        result["e2e", name] = result["ttft", "p50" if spread.output_log_sd else name] + longest * state.tpot_seconds
+        first = np.where(varied, result["ttft", "mean"], result["ttft", name])
+        result["e2e", name] = first + longest * state.tpot_seconds
     return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -71,6 +72,9 @@ def service_options(
         _service_option(service, shape, requests, constants, plan, engine, kept[i], refined, i, int(column[i]))
         for i in range(len(kept))
     ]
+    if service.disaggregated == "auto":
+        note = "disaggregated: auto sizes replicas that prefill and decode together; separate workers aren't sized yet"
+        options = [dataclasses.replace(option, notes=(*option.notes, note)) for option in options]
     return _pareto(options), ()
 
 

@@ -12,7 +12,6 @@ from gpu_opt.throughput.serving.replica import Array, Factors, Facts, Replica, s
 from gpu_opt.throughput.serving.scenarios import SCENARIOS, Outcome
 from gpu_opt.throughput.serving.steady import Load
 
-
 _LOAD_FIELDS = (
     "input_tokens",
     "output_tokens",
@@ -20,6 +19,7 @@ _LOAD_FIELDS = (
     "draft_tokens",
     "accepted_tokens",
     "longest_ratio",
+    "output_log_sd",
 )
 
 
@@ -52,6 +52,7 @@ class ServingPoint:
     draft_tokens: float = 0.0
     accepted_tokens: float = 1.0
     longest_ratio: float = 1.0
+    output_log_sd: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,10 +82,7 @@ def bundle_points(points: Sequence[ServingPoint]) -> list[Bundle]:
 def _bundle(scenario: str, points: Sequence[ServingPoint]) -> Bundle:
     pairs = [(point, candidate) for point in points for candidate in point.candidates]
     copies = np.array([candidate.copies for _, candidate in pairs])
-    column = {
-        name: np.array([getattr(point, name) for point, _ in pairs], dtype=float)
-        for name in _LOAD_FIELDS
-    }
+    column = {name: np.array([getattr(point, name) for point, _ in pairs], dtype=float) for name in _LOAD_FIELDS}
     counts = [len(point.candidates) for point in points]
     return Bundle(
         scenario=scenario,

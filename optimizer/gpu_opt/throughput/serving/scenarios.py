@@ -14,7 +14,7 @@ from gpu_opt.throughput.serving.step import decode_seconds, prefill_seconds, pre
 Outcome = dict[str, Array]
 """Arrays by metric: `throughput_out_tok_s` and `capacity` in tokens per second, `ttft_mean`, … in seconds."""
 _SOLVE_STEPS = 24
-_OVERLOAD_SECONDS = 30.0
+_OVERLOAD_SECONDS = 10.0
 _KEPT_UP = 0.92
 _SPLIT_STEPS = 5
 
@@ -145,7 +145,8 @@ def open_loop(facts: Facts, factors: Factors, load: Load, users: Array, rate: Ar
         below = steady_at_batch(facts, factors, load, np.exp(middle)).requests_per_second < wanted
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     state = steady_at_batch(facts, factors, load, np.exp(0.5 * (low + high)))
-    latency = open_loop_latency(state, load, Spread(), np.minimum(rate / highest, 1.0))
+    spread = Spread(output_log_sd=load.output_log_sd)
+    latency = open_loop_latency(state, load, spread, np.minimum(rate / highest, 1.0))
     over = np.maximum(rate / highest - 1.0, 0.0) * 0.5 * _OVERLOAD_SECONDS
     outcome = {f"{metric}_{statistic}": value for (metric, statistic), value in latency.items()}
     for name in list(outcome):

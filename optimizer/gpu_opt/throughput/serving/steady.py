@@ -20,7 +20,8 @@ class Load:
 
     `context_tokens` is the mean length of a decoding sequence, weighted by the time it decodes. `draft_tokens` and
     `accepted_tokens` are those proposed and gained per step of speculative decoding (0 and 1 without).
-    `longest_ratio` is the longest output over the mean, which a burst waits for.
+    `longest_ratio` is the longest output over the mean, which a burst waits for;
+    `output_log_sd` the spread of output lengths (0: all equal).
     """
 
     input_tokens: Array
@@ -31,6 +32,7 @@ class Load:
     draft_tokens: Array | float = 0.0
     accepted_tokens: Array | float = 1.0
     longest_ratio: Array | float = 1.0
+    output_log_sd: Array | float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
