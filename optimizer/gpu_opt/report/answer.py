@@ -79,7 +79,7 @@ def _run(plan: Plan, workload: WorkloadPlan) -> str:
     verb = "rent" if main.market in _RENTED else "use"
     text = f"{workload.name}: {verb} {_machines(plan, workload, main)}, {money.quantity(hours)} instance-hours"
     for other, _ in by_offer[1:2]:
-        text += f"; and {_machines(plan, workload, other)}"
+        text += f"; and {_machines(plan, workload, other, brief=True)}"
     if len(by_offer) > 2:
         text += f"; and {len(by_offer) - 2} more offer{'s' if len(by_offer) > 3 else ''}"
     return text + _done(plan, workload.name)
@@ -93,16 +93,16 @@ def peak_instances(plan: Plan, workload: WorkloadPlan, allocation: Allocation) -
     return allocation.instances
 
 
-def _machines(plan: Plan, workload: WorkloadPlan, allocation: Allocation) -> str:
+def _machines(plan: Plan, workload: WorkloadPlan, allocation: Allocation, *, brief: bool = False) -> str:
     """`2 × p5.48xlarge (8 × H100-SXM, on demand) at aws/us-east-1`."""
-    count = peak_instances(plan, workload, allocation)
+    count = f"{money.count(peak_instances(plan, workload, allocation))} × {allocation.instance_type}"
     gpus = gpus_per_instance(allocation)
     inside = f"{money.count(gpus)} × {allocation.gpu}" if gpus else allocation.gpu
     how = market_words(allocation.market)
     if allocation.market == "existing" and not allocation.usd:
         how = "already paid"
     place = f"{allocation.provider}/{allocation.region}"
-    return f"{money.count(count)} × {allocation.instance_type} ({inside}, {how}) at {place}"
+    return f"{count} ({how}) at {place}" if brief else f"{count} ({inside}, {how}) at {place}"
 
 
 def _by_offer(allocations: Sequence[Allocation]) -> list[tuple[Allocation, float]]:
@@ -120,7 +120,7 @@ def _done(plan: Plan, workload: str) -> str:
     ends = [run.end for run in plan.schedule if run.workload == workload]
     if not ends:
         return ""
-    runs = f"{len(ends)} runs, the last " if len(ends) > 1 else ""
+    runs = f"{len(ends)} runs, last " if len(ends) > 1 else ""
     return f"; {runs}done {money.minute(max(ends))}"
 
 

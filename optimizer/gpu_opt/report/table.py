@@ -19,18 +19,20 @@ _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 def render(report: Report, *, width: int | None = None, colour: bool = False) -> str:
     """The whole report. `width` is the terminal's; without it nothing is wrapped."""
-    parts = [answer_text(report.answer, colour=colour)]
+    parts = [answer_text(report.answer, width=width, colour=colour)]
     parts += [section_text(section, width=width, colour=colour) for section in report.sections]
     return "\n\n".join(parts) + "\n"
 
 
-def answer_text(lines: Sequence[Line], *, colour: bool = False) -> str:
-    """Labels in a column of their own; one line each, never wrapped."""
+def answer_text(lines: Sequence[Line], *, width: int | None = None, colour: bool = False) -> str:
+    """Labels in a column of their own; a line that is too long goes on below its text."""
     space = max((len(line.label) for line in lines), default=0)
-    return "\n".join(
-        f"{_style(plain(line.label).ljust(space), _BOLD, colour and bool(line.label))}{_GAP}{plain(line.text)}".rstrip()
-        for line in lines
-    )
+    shown = []
+    for line in lines:
+        label = _style(plain(line.label).ljust(space), _BOLD, colour and bool(line.label))
+        first, *more = _wrapped(plain(line.text), None if width is None else width - space - len(_GAP))
+        shown += [f"{label}{_GAP}{first}".rstrip(), *(" " * space + _GAP + text for text in more)]
+    return "\n".join(shown)
 
 
 def section_text(section: Section, *, width: int | None = None, colour: bool = False) -> str:
@@ -109,7 +111,7 @@ def _broken(cell: str, width: int) -> list[str]:
 
 
 def _wrapped(text: str, width: int | None, indent: str = "") -> list[str]:
-    if width is None or len(text) <= width:
+    if width is None or len(text) <= width or not text.strip():
         return [text]
     return textwrap.wrap(text, max(width, 20), subsequent_indent=indent, break_on_hyphens=False)
 
