@@ -162,7 +162,14 @@ class Problem:
         self.slower = np.log(steps.tokens_per_second_per_gpu / pressure.tokens_per_second_per_gpu)
         self.priors = stack_priors()
         self.stack_names = [sample.resolved.point.stack.name for sample in samples]
-        self.families = {(r["family"], r["precision"]): r for r in read(HERE / "training_prior_gpus.csv")}
+        priors = {(r["family"], r["precision"]): r for r in read(HERE / "training_prior_gpus.csv")}
+        current = {(r["family"], r["precision"]): r for r in read(DATA / "training_gpu_families.csv")}
+        # The columns carry the tables in use; the fit starts from the priors.
+        self.restart = {
+            (key, constant): float(row[constant]) / float(current[key][constant])
+            for key, row in priors.items()
+            for constant in FAMILY_CONSTANTS
+        }
         self.names: list[tuple[str, str, str]] = []
         self.sd: list[float] = []
         for constant, sd in COMMON_SD.items():
@@ -228,7 +235,7 @@ class Problem:
             name = constant.replace("launch_ms", "launch_seconds").replace("hop_us", "hop_seconds")
             columns[name] = column * (1e-3 if constant.endswith("_ms") else 1e-6 if constant.endswith("_us") else 1.0)
         factor = {
-            (key, constant): self.family_factor(theta, key, constant)
+            (key, constant): self.family_factor(theta, key, constant) * self.restart[key, constant]
             for key in set(self.linear_keys) | set(self.half_keys)
             for constant in FAMILY_CONSTANTS
         }
