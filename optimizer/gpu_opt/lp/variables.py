@@ -169,9 +169,8 @@ def _services(run: RunVars, data: LpData, grid: Grid) -> None:
                 run.replicas[key] = replicas
                 if candidate.per_instance > 1:
                     hosts = run.model.var(f"hosts[{d},{c},{b}]", integer=True)
-                    run.model.row(
-                        f"C3_hosts[{d},{c},{b}]", {replicas: 1.0, hosts: -float(candidate.per_instance)}, high=0.0
-                    )
+                    held = {replicas: 1.0, hosts: -float(candidate.per_instance)}
+                    run.model.row(f"C3_hosts[{d},{c},{b}]", held, low=1.0 - candidate.per_instance, high=0.0)
                     run.hosts[key], weight = hosts, 1.0
                 else:
                     run.hosts[key], weight = replicas, float(candidate.instances)

@@ -44,6 +44,10 @@ def add_capacity(run: RunVars, data: LpData, grid: Grid) -> None:
             for var, count in alive.items():
                 terms[var] = terms.get(var, 0.0) - count * cell.hours
             run.model.row(f"C4_capacity[{pool},{index}]", terms, high=fixed * cell.hours)
+            caps = [rent.max_instances for rent in data.pools[pool].rents]
+            if None not in caps:
+                most = float(sum(cap for cap in caps if cap is not None))
+                run.model.row(f"C4_rented[{pool},{index}]", dict.fromkeys(bought, 1.0), high=most * cell.hours)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,10 +32,10 @@ def _lane_hours(run: RunVars, data: LpData, grid: Grid, d: int) -> None:
 
 
 def add_work_met(run: RunVars, data: LpData) -> None:
-    """C2: divisible work is done in full, wherever and whenever its pieces run inside its window."""
+    """C2: divisible work is done in full and no more, wherever and whenever its pieces run inside its window."""
     for d, demand in enumerate(data.fluids):
         candidates = data.fluid_candidates[demand.workload, demand.key]
         terms = {var: candidates[c].work_per_hour for (dd, c, _), var in run.fluid.items() if dd == d}
         scale = 1.0 / demand.work if demand.work > 0 else 1.0
         terms = {var: value * scale for var, value in terms.items()}
-        run.model.row(f"C2_work[{d}]", terms, low=demand.work * scale)
+        run.model.row(f"C2_work[{d}]", terms, low=demand.work * scale, high=demand.work * scale)
