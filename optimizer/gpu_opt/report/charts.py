@@ -16,6 +16,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 84, 12, 18, 34
 _LANE, _LANE_LABEL = 26, 230
 _TICKS = 4
 _LEAST_BAR = 2.0
+_SLIGHT_FRACTION = 0.3  # of a step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +69,11 @@ def columns(
     low = min((sum(s.values[i] for s in series if s.values[i] < 0) for i in range(len(names))), default=0.0)
     ticks = _ticks(low, high)
     height = _COLUMNS_HEIGHT if len(names) > 1 else _ONE_COLUMN_HEIGHT
-    scale = (height - _TOP - _BOTTOM) / ((ticks[-1] - ticks[0]) or 1.0)
+    floor = min(ticks[0], low)
+    scale = (height - _TOP - _BOTTOM) / ((ticks[-1] - floor) or 1.0)
 
     def y(value: float) -> float:
-        return height - _BOTTOM - (value - ticks[0]) * scale
+        return height - _BOTTOM - (value - floor) * scale
 
     parts = [
         f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(t):.1f}" y2="{y(t):.1f}"/>'
@@ -119,14 +121,15 @@ def _stack(
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Round numbers from at or below `low` to at or above `high`."""
+    """Round numbers up to at or above `high`, and down to `low` where that is worth a line of its own."""
     reach = high - low
     if reach <= 0:
         return [0.0, 1.0]
     raw = reach / _TICKS
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(power * factor for factor in (1.0, 2.0, 2.5, 5.0, 10.0) if power * factor >= raw - 1e-12)
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    first = math.floor(low / step + _SLIGHT_FRACTION)
+    last = math.ceil(high / step - 1e-9)
     return [step * place for place in range(first, last + 1)]
 
 

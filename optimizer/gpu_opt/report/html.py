@@ -155,7 +155,8 @@ def _per_hour(plan: Plan, gpu_hours: float) -> str:
 def _answer(report: Report) -> str:
     rows = []
     for line in report.answer:
-        rows.append(f"<dt>{html(line.label)}</dt><dd>{html(line.text)}</dd>")
+        label = f"<dt>{html(line.label)}</dt>" if line.label else ""
+        rows.append(f"{label}<dd>{html(line.text)}</dd>")
     return f'<section><h2>The answer</h2><dl class="answer">{"".join(rows)}</dl></section>'
 
 

@@ -26,7 +26,8 @@ section { padding: 18px 20px; margin: 0 0 18px; }
 .tiles small { display: block; font-size: 13px; font-weight: 400; color: var(--soft); }
 .answer { display: grid; grid-template-columns: max-content 1fr; gap: 6px 18px; margin: 0; }
 .answer dt { font-weight: 600; color: var(--accent); }
-.answer dd { margin: 0; overflow-wrap: anywhere; }
+.answer dt { grid-column: 1; }
+.answer dd { grid-column: 2; margin: 0; overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; font-variant-numeric: tabular-nums; }
 th { text-align: left; color: var(--soft); font-weight: 600; border-bottom: 2px solid var(--line);
@@ -52,6 +53,7 @@ svg .bar { stroke: var(--card); stroke-width: 1; }
   font-size: 13px; }
 .legend i { display: inline-block; width: 11px; height: 11px; border-radius: 3px; margin-right: 6px; }
 a:focus-visible, summary:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
-@media (max-width: 640px) { .answer { grid-template-columns: 1fr; } .answer dt { margin-top: 6px; } }
+@media (max-width: 640px) { .answer { grid-template-columns: 1fr; } .answer dt { margin-top: 6px; }
+  .answer dd { grid-column: 1; } }
 @media print { body { background: #fff; } section, .tiles > div { break-inside: avoid; border-color: #bbb; } }
 """
