@@ -14,6 +14,7 @@ from gpu_opt.lp.build import Program, build
 from gpu_opt.lp.constraints.capacity import Crowded
 from gpu_opt.lp.decision import Decision, decide
 from gpu_opt.lp.evaluate import measure, overfull
+from gpu_opt.lp.refit import around_calendar
 from gpu_opt.lp.schedule import Unplaced, make_schedule
 
 _MOST_ROUNDS = 12
@@ -89,12 +90,24 @@ def _settled(search: _Search, *, exact: bool, seconds: float, start: dict[str, f
         search.missed += unplaced
         if unplaced:
             continue
+        fitted = around_calendar(program, decision, placements)
+        if fitted is None:
+            search.missed += _one_fewer(decision)
+            continue
+        decision = fitted
         found = overfull(built.data, measure(built.data, program.grid, decision, placements)) - search.pairs
         if not found:
             return settle(built, program, decision, placements, search.bound_usd, search.proved)
         search.pairs |= found
         start = dict(zip(program.run.model.names, decision.values, strict=True)) if exact else None
     raise NoPlanInTime("no calendar was found that holds all recurring runs; allow more instances or a longer window.")
+
+
+def _one_fewer(decision: Decision) -> list[Unplaced]:
+    """Of the recurring runs that stand where others must work, the largest group may hold one fewer."""
+    many = max(decision.many, key=lambda key: (decision.many[key], key))
+    count = decision.many[many]
+    return [Unplaced(demand=many[0], candidate=many[1], placed=count - 1, asked=count)]
 
 
 def _decide(program: Program, gap: float, seconds: float, start: dict[str, float] | None) -> Decision:

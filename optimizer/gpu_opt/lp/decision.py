@@ -59,10 +59,11 @@ def decide(
     fixed = {i: float(round(v)) for i, v in enumerate(first.values) if model.integers[i]}
     polished = solve(model.fixed(fixed), relaxed=True) if fixed else first
     values = polished.values if polished.has_solution else first.values
-    return first, _read(program, first, list(values))
+    return first, read_values(program, first, list(values))
 
 
-def _read(program: Program, result: SolveResult, values: list[float]) -> Decision:
+def read_values(program: Program, result: SolveResult, values: list[float]) -> Decision:
+    """A solution's values in the planner's words."""
     run = program.run
 
     def counts(table: Mapping[K, int]) -> dict[K, int]:
