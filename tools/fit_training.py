@@ -36,7 +36,7 @@ DATA = HERE.parent / "optimizer" / "gpu_opt" / "throughput" / "data"
 SOFT = 0.10
 NUDGE = 1e-4
 GROUP_SHARE = 0.7  # of what a stack may move alone, its group may move together
-LEAST_RUNS_OF_A_MODEL = 20
+LEAST_RUNS_OF_A_MODEL = 40
 LEAST_UTILISATION = 0.15
 SHARES = frozenset({"selective", "scaleup_share", "network_share", "tp_overlap", "dp_overlap", "gather_overlap",
                     "fsdp_overlap", "cp_overlap", "ep_overlap", "rails"})  # fmt: skip
@@ -166,7 +166,7 @@ class Problem:
         current = {(r["family"], r["precision"]): r for r in read(DATA / "training_gpu_families.csv")}
         # The columns carry the tables in use; the fit starts from the priors.
         self.restart = {
-            (key, constant): float(row[constant]) / float(current[key][constant])
+            (key, constant): float(row[constant]) / float(current[key][constant]) * _power(row, current[key], constant)
             for key, row in priors.items()
             for constant in FAMILY_CONSTANTS
         }
@@ -315,6 +315,13 @@ def softened(error: Array) -> Array:
     """Log errors under the soft L1 loss, as residuals whose squares add up to it."""
     scaled = error / SOFT
     return np.asarray(np.sign(error) * np.sqrt(2.0 * (np.sqrt(1.0 + scaled**2) - 1.0)) * SOFT)
+
+
+def _power(prior: Mapping[str, str], current: Mapping[str, str], constant: str) -> float:
+    """What a changed reference of power does to rates of parts below it."""
+    if constant not in ("efficiency", "attention"):
+        return 1.0
+    return (float(current["watts_per_tflop"]) / float(prior["watts_per_tflop"])) ** 0.5
 
 
 def root_of(stack: str) -> str:

@@ -47,5 +47,5 @@ def default_batch_tokens(model: ModelSpec, *, kind: str, method: str) -> float:
         return _ADAPTER_BATCH_TOKENS
     if kind != "pretrain":
         return _FULL_BATCH_TOKENS
-    billions = (model.active_params or model.params) / 1e9
+    billions = model.params / 1e9
     return next(tokens for limit, tokens in _PRETRAIN_BATCH_TOKENS if billions <= limit)
