@@ -61,6 +61,8 @@ def test_a_table_shows_layout_memory_by_line_and_reasons(gpu_opt: GpuOpt) -> Non
     assert "the smallest configuration on each GPU" in ran.out
     assert "GiB on the fullest GPU, by line" in ran.out
     assert "why not on the others" in ran.out
+    markdown = gpu_opt("fit", "--model", "llama-2-7b", "--train", "full", "--gpu", "A100*", "--format", "md")
+    assert markdown.out.startswith("# What fits\n")
 
 
 def test_tables_show_what_is_on_offer_and_all_shows_every_part(gpu_opt: GpuOpt) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from tests.conftest import Ran
 
+from gpu_opt.errors import NoPlanInTime
+
 GpuOpt = Callable[..., Ran]
 
 # 82.8e9 tokens at 230,000 a second are 100 h × $23.60 = $2,360.00; at 100,000 a second 230 h × $22.32 = $5,133.60.
@@ -213,6 +215,18 @@ def test_a_place_that_cannot_be_written_is_named_before_the_work(
     ran = gpu_opt("plan", workload, "-o", tmp_path / place)
     assert ran.code == 2
     assert ran.out == ""
+
+
+def test_no_plan_within_the_time_limit_is_exit_4(
+    gpu_opt: GpuOpt, workload: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(*arguments: object) -> None:
+        raise NoPlanInTime("no plan was found within 1 s.")
+
+    monkeypatch.setattr("gpu_opt.pipeline.plan", slow)
+    ran = gpu_opt("plan", workload, "--time-limit", "1")
+    assert (ran.code, ran.out) == (4, "")
+    assert "no plan was found within 1 s." in ran.err
 
 
 def test_a_plan_is_never_written_over_its_own_workload(gpu_opt: GpuOpt, workload: Path) -> None:

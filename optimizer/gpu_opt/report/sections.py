@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from gpu_opt.answer.document import latency_key, memory_gib
@@ -212,10 +212,9 @@ def _latency(allocation: Allocation) -> str:
     return ", ".join(f"{name.removesuffix('_ms').replace('_', ' ')} {money.quantity(known[name])} ms" for name in shown)
 
 
-def _unfunded(entry: object) -> str:
-    values = dict(entry) if hasattr(entry, "keys") else {"name": entry}  # type: ignore[call-overload]
-    text = str(values.get("name", ""))
-    cost, delay = values.get("usd_to_fund"), values.get("delay_days")
+def _unfunded(entry: Mapping[str, object]) -> str:
+    text = str(entry.get("name", ""))
+    cost, delay = entry.get("usd_to_fund"), entry.get("delay_days")
     if isinstance(cost, int | float):
         text += f": {money.usd_short(float(cost))} to fund"
     if isinstance(delay, int | float):
