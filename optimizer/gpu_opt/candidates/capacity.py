@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 
 from gpu_opt import hardware
@@ -41,7 +41,7 @@ def gather(question: Question, offers: Iterable[Offer]) -> Capacity:
     capacity = Capacity()
     by_pool: dict[str, list[Offer]] = defaultdict(list)
     for offer in offers:
-        by_pool[pool_id(offer)].append(offer)
+        by_pool[pool_id(offer)].append(_agreed(question, offer))
     for key in sorted(by_pool):
         _add_pool(question, capacity, key, by_pool[key])
     _add_savings_plans(question, capacity, by_pool)
@@ -52,6 +52,19 @@ def gather(question: Question, offers: Iterable[Offer]) -> Capacity:
     for purchasable in question.purchasable:
         _add_purchasable(question, capacity, purchasable)
     return capacity
+
+
+def _agreed(question: Question, offer: Offer) -> Offer:
+    """The offer at what an agreement with its provider leaves of every price (contract, section 7.9)."""
+    share = 1.0
+    for agreement in question.agreements:
+        if agreement.provider == offer.provider:
+            share *= 1.0 - agreement.discount_fraction
+    if share == 1.0:
+        return offer
+    return replace(
+        offer, usd_per_instance_hour=offer.usd_per_instance_hour * share, upfront_usd=offer.upfront_usd * share
+    )
 
 
 def pool_id(offer: Offer) -> str:
