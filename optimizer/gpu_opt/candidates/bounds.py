@@ -75,10 +75,17 @@ def beaten_run(least_usd: float, real_usd: Iterable[float]) -> bool:
     return sum(1 for usd in real_usd if usd < least_usd) >= KEPT_BEYOND_BEST
 
 
-def beaten_replica(least_usd: float, usd_per_hour: float, real: Iterable[tuple[float, float]]) -> bool:
-    """Whether enough others, as (USD per hour, requests per second) of one instance, serve all that one instance of a
-    pool could at its best, in whole instances, for no more money."""
+def beaten_replica(
+    least_usd: float, usd_per_hour: float, most_replicas: float, real: Iterable[tuple[float, float, int]]
+) -> bool:
+    """Whether enough others, as (USD per hour, requests per second, replicas) of one instance, serve all that one
+    instance of a pool could at its best, in whole instances with as many replicas, for no more money."""
     if least_usd <= 0.0:
         return False
     most = usd_per_hour / least_usd / SECONDS_PER_HOUR
-    return sum(1 for usd, rate in real if ceiling(most / rate) * usd <= usd_per_hour) >= KEPT_BEYOND_BEST
+    better = (
+        usd
+        for usd, rate, held in real
+        if max(ceiling(most / rate), ceiling(most_replicas / held)) * usd <= usd_per_hour
+    )
+    return sum(1 for _ in better) >= KEPT_BEYOND_BEST

@@ -17,7 +17,7 @@ from gpu_opt.candidates.limits import limits_of
 from gpu_opt.candidates.match import admitted_offers
 from gpu_opt.candidates.prune import Sharing, kept_fluids, kept_pools, kept_replicas, kept_runs, sharing_of
 from gpu_opt.candidates.runs import run_candidates, run_demands
-from gpu_opt.candidates.serving import replica_candidates, replicas_with_spares, service_demands
+from gpu_opt.candidates.serving import may_be_replaced, replica_candidates, replicas_with_spares, service_demands
 from gpu_opt.candidates.shared_service import merged_services
 from gpu_opt.candidates.sizing import Sizing
 from gpu_opt.domain.offer import Market, Offer
@@ -125,7 +125,7 @@ def _add(
     if isinstance(workload, TrainJob):
         runs, why = run_candidates(question, capacity, sizing, workload, keys, sharing)
         demands = run_demands(workload, question.horizon)
-        kept = kept_runs(runs, capacity.pools, sharing.shared)
+        kept = kept_runs(runs, capacity.pools, sharing.shared, demands)
         if workload.runs_per_period:
             kept = shortest_recurring(kept, capacity.pools, sharing, demands)
         parts.run_candidates[name] = undominated_runs(kept, demands, capacity.pools, sharing)
@@ -165,7 +165,9 @@ def _add_service(
         rejections += why
     demands = merge_demands(name, members, [service_demands(m, question.horizon) for m in members])
     merged = merge_candidates(name, members, found, demands.shares)
-    kept = undominated_replicas(kept_replicas(merged, capacity.pools, sharing.shared), capacity.pools, sharing)
+    kept = kept_replicas(merged, capacity.pools, sharing.shared)
+    if all(may_be_replaced(member) for member in members):
+        kept = undominated_replicas(kept, capacity.pools, sharing)
     parts.replica_candidates[name] = kept
     parts.services += demands.demands
     owned = [capacity.pools[c.pool].onprem for c in kept]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from gpu_opt.candidates.bounds import KEPT_BEYOND_BEST
-from gpu_opt.candidates.prune import Sharing
+from gpu_opt.candidates.prune import Sharing, in_time_hours
 from gpu_opt.domain.program import FluidCandidate, Pool, ReplicaCandidate, RunCandidate, RunDemand
 from gpu_opt.lp.data import ceiling
 
@@ -19,20 +19,21 @@ def undominated_runs(
     candidates: Sequence[RunCandidate], demands: Iterable[RunDemand], pools: Mapping[str, Pool], sharing: Sharing
 ) -> tuple[RunCandidate, ...]:
     """Runs that enough cheaper ones don't replace in every window. Spot replaces only spot, whose share is limited."""
-    windows = [d.latest_hours - d.from_hours for d in demands]
-    soft = any(d.usd_per_hour_late is not None for d in demands)
+    demands = tuple(demands)
+    window = in_time_hours(demands)
+    once = sum(d.runs for d in demands) == 1  # several runs share the cost of a place
     free = [(c, _rent(pools[c.pool]) * c.instances * c.paid_hours) for c in candidates if _is_free(c, pools, sharing)]
 
     def beaten(one: RunCandidate) -> bool:
         if one.pool in sharing.must:
             return False
-        least = sharing.least_usd_per_hour.get(one.pool, 0.0) * one.instances * one.paid_hours + one.place_usd
+        least = sharing.least_usd_per_hour.get(one.pool, 0.0) * one.instances * one.paid_hours
+        least += one.place_usd if once else 0.0
         better = 0
         for other, usd in free:
             if usd >= least or (pools[other.pool].spot and not pools[one.pool].spot):
                 continue
-            fits = not soft and other.p95_hours <= min(windows, default=0.0)
-            better += fits or other.p95_hours <= one.p95_hours
+            better += other.p95_hours <= window or other.p95_hours <= one.p95_hours
         return better >= KEPT_BEYOND_BEST
 
     return tuple(one for one in candidates if not beaten(one))
@@ -42,11 +43,11 @@ def shortest_recurring(
     candidates: Sequence[RunCandidate], pools: Mapping[str, Pool], sharing: Sharing, demands: Iterable[RunDemand]
 ) -> tuple[RunCandidate, ...]:
     """For runs that recur, where only instance-hours matter (no limit, nothing owned): the gang that takes fewest."""
-    windows = [d.latest_hours - d.from_hours for d in demands]
+    window = in_time_hours(demands)
     best: dict[str, tuple[float, RunCandidate]] = {}
     kept: list[RunCandidate] = []
     for one in candidates:
-        fits = one.p95_hours <= min(windows, default=0.0)
+        fits = one.p95_hours <= window
         if one.pool in sharing.must or one.pool not in sharing.free or not fits:
             kept.append(one)
             continue
@@ -65,9 +66,14 @@ def _is_free(
 def undominated_replicas(
     candidates: Sequence[ReplicaCandidate], pools: Mapping[str, Pool], sharing: Sharing
 ) -> tuple[ReplicaCandidate, ...]:
-    """Replicas whose instance no whole instances of enough others replace for less."""
+    """Replicas whose instance no whole instances of enough others, with no fewer replicas, replace for less."""
     free = [
-        (_rent(pools[c.pool]) * c.instances, c.requests_per_second * c.per_instance, pools[c.pool].spot)
+        (
+            _rent(pools[c.pool]) * c.instances,
+            c.requests_per_second * c.per_instance,
+            c.per_instance,
+            pools[c.pool].spot,
+        )
         for c in candidates
         if _is_free(c, pools, sharing)
     ]
@@ -79,8 +85,9 @@ def undominated_replicas(
         rate = one.requests_per_second * one.per_instance
         better = [
             usd
-            for usd, other, spot in free
-            if ceiling(rate / other) * usd < least and (pools[one.pool].spot or not spot)
+            for usd, other, held, spot in free
+            if max(ceiling(rate / other), ceiling(one.per_instance / held)) * usd < least
+            and (pools[one.pool].spot or not spot)
         ]
         return len(better) >= KEPT_BEYOND_BEST
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gpu_opt.candidates.capacity import Capacity
 from gpu_opt.candidates.match import workload_admits
 from gpu_opt.domain.offer import Offer
-from gpu_opt.domain.program import FluidCandidate, Limit, Pool, ReplicaCandidate, RunCandidate
+from gpu_opt.domain.program import FluidCandidate, Limit, Pool, ReplicaCandidate, RunCandidate, RunDemand
 from gpu_opt.domain.question import Question
 
 
@@ -114,23 +114,33 @@ def _group(question: Question, capacity: Capacity, pool: Pool, limits: tuple[str
     return (pool.provider, shape.name, pool.vcpus, pool.spot, limits, admitted, placed, zoned, spot_rate)
 
 
+def in_time_hours(demands: Iterable[RunDemand]) -> float:
+    """A run no longer than this ends before every deadline, however early it is."""
+    return min((d.deadline_hours - d.from_hours for d in demands), default=0.0)
+
+
 def kept_runs(
-    candidates: Sequence[RunCandidate], pools: Mapping[str, Pool], shared: frozenset[str]
+    candidates: Sequence[RunCandidate],
+    pools: Mapping[str, Pool],
+    shared: frozenset[str],
+    demands: Iterable[RunDemand],
 ) -> tuple[RunCandidate, ...]:
     """In shared pools those that no gang of the pool beats in size, time and cost at once; elsewhere, where only money
-    decides, the cheapest of each provider and GPU."""
+    decides, the cheapest of each provider and GPU among those that are always in time."""
+    window = in_time_hours(demands)
     by_pool: dict[str, list[RunCandidate]] = defaultdict(list)
     for candidate in candidates:
         by_pool[candidate.pool].append(candidate)
     kept: list[RunCandidate] = []
     cheapest: dict[tuple[str, str, bool], tuple[tuple[float, ...], RunCandidate]] = {}
     for key in sorted(by_pool):
-        if key in shared:
+        plain = [c for c in by_pool[key] if key not in shared and not c.place_usd and c.p95_hours <= window + 1e-9]
+        if len(plain) < len(by_pool[key]):
             kept += _pareto_runs(by_pool[key])
             continue
-        for candidate in by_pool[key]:
+        for candidate in plain:
             hours = candidate.paid_hours * candidate.instances
-            cost = tuple(p * hours + candidate.place_usd for p in pools[key].rents[0].usd_per_instance_hour)
+            cost = tuple(p * hours for p in pools[key].rents[0].usd_per_instance_hour)
             group = (pools[key].provider, pools[key].gpu, pools[key].spot)
             rank = (*cost, candidate.elapsed_hours)
             if group not in cheapest or rank < cheapest[group][0]:

@@ -8,7 +8,7 @@ from gpu_opt.candidates.bounds import beaten_run, least_run_usd, too_dear
 from gpu_opt.candidates.capacity import Capacity
 from gpu_opt.candidates.match import workload_admits
 from gpu_opt.candidates.places import place_usd
-from gpu_opt.candidates.prune import Sharing
+from gpu_opt.candidates.prune import Sharing, in_time_hours
 from gpu_opt.candidates.sizing import Sizing
 from gpu_opt.costs.power import Phase
 from gpu_opt.costs.spot import interruptions_per_instance_hour
@@ -100,7 +100,7 @@ def run_candidates(
             else:
                 candidates.append(made)
         if key in sharing.free:
-            real[pool.spot] += _cheapest(pool, candidates)
+            real[pool.spot] += _cheapest(pool, [c for c in candidates if c.p95_hours <= in_time_hours(demands)])
     return candidates, rejections
 
 

@@ -94,7 +94,7 @@ def replica_candidates(
     """Every replica on every pool that the service admits, and why the others can't carry it."""
     candidates: list[ReplicaCandidate] = []
     rejections: list[Rejection] = []
-    real: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
+    real: dict[bool, list[tuple[float, float, int]]] = {True: [], False: []}
     least = {
         key: least_request_usd(service, capacity.pools[key], sharing.least_usd_per_hour.get(key, 0.0)) for key in pools
     }
@@ -104,7 +104,10 @@ def replica_candidates(
         if code:
             rejections.append(Rejection(workload=service.name, subject=key, code=code, reason=f"not admitted ({code})"))
             continue
-        if key not in sharing.must and beaten_replica(least[key], sharing.least_usd_per_hour[key], real[pool.spot]):
+        most = pool.gpus if service.min_replicas > 1 else 1.0
+        if key not in sharing.must and beaten_replica(
+            least[key], sharing.least_usd_per_hour[key], most, real[pool.spot]
+        ):
             rejections.append(too_dear(service.name, key))
             continue
         shape = capacity.shapes[key]
@@ -126,15 +129,25 @@ def replica_candidates(
                 )
             )
         rejections += list(sizing.rejections.get((service.name, shape.name), ()))
-        if key in sharing.free:
+        if key in sharing.free and may_be_replaced(service):
             real[pool.spot] += best_instances(pool, [c for c in candidates if c.pool == key])
     return candidates, rejections
 
 
-def best_instances(pool: Pool, candidates: Sequence[ReplicaCandidate]) -> list[tuple[float, float]]:
-    """(USD per hour, requests per second) of the best replicas that fit one instance of a rented pool."""
-    rates = [c.requests_per_second * c.per_instance for c in candidates if c.instances == 1 and not c.place_usd]
-    return [(max(pool.rents[0].usd_per_instance_hour), max(rates))] if pool.rents and rates else []
+def best_instances(pool: Pool, candidates: Sequence[ReplicaCandidate]) -> list[tuple[float, float, int]]:
+    """(USD per hour, requests per second, replicas) of the best replicas that fit one instance of a rented pool."""
+    rates = [
+        (c.requests_per_second * c.per_instance, c.per_instance)
+        for c in candidates
+        if c.instances == 1 and not c.place_usd
+    ]
+    return [(max(pool.rents[0].usd_per_instance_hour), *max(rates))] if pool.rents and rates else []
+
+
+def may_be_replaced(service: Service) -> bool:
+    """Whether only money decides among the replicas of a service: no rule counts them by kind, zone or market."""
+    plain = service.availability_fraction is None and service.max_share_per_zone_fraction is None
+    return plain and service.spot.max_share_fraction >= 1.0 and not service.round_robin
 
 
 def joins_instances(shape: Shape) -> bool:

@@ -125,7 +125,7 @@ def _single_runs(run: RunVars, data: LpData, grid: Grid, d: int, demand: RunDema
 def _recurring_runs(run: RunVars, data: LpData, grid: Grid, d: int, demand: RunDemand) -> None:
     window = demand.latest_hours - demand.from_hours
     for c, candidate in enumerate(data.run_candidates[demand.workload]):
-        if candidate.elapsed_hours > window + 1e-9:
+        if max(candidate.elapsed_hours, candidate.p95_hours) > window + 1e-9:
             continue
         pool = data.pools[candidate.pool]
         var = run.model.var(f"runs[{d},{c}]", high=float(demand.runs), integer=True)
