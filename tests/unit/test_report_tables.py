@@ -67,7 +67,7 @@ def test_what_runs_shows_layout_speed_memory_latency_and_source() -> None:
     assert training_row["speed"] == "1,250 tokens/s/GPU"
     assert training_row["GiB per GPU"] == "53.5"  # 32.5 + 21.0
     chat_row = dict(zip(header, rows[1], strict=True))
-    assert chat_row["latency"] == "ttft p95 612 ms, tpot p95 31 ms"
+    assert chat_row["latency"] == "p95: ttft 612 ms, tpot 31 ms"
     assert chat_row["source"] == "measured"
     assert len(rows) == 2  # the same way of running in both periods stands once
 

@@ -14,7 +14,7 @@ from gpu_opt.report.cost_sections import cost_sections
 from gpu_opt.report.section import Report, Section, table
 
 _RUN_ROWS = 24
-_LATENCIES = ("ttft_p95_ms", "tpot_p95_ms", "e2e_p95_ms")
+_LATENCIES = (("ttft", "ttft_p95_ms"), ("tpot", "tpot_p95_ms"))
 _REJECTION_ROWS = 12
 _REJECTED = {
     "market": "a market that is not asked for",
@@ -206,10 +206,17 @@ def _memory(allocation: Allocation) -> str:
 
 
 def _latency(allocation: Allocation) -> str:
-    """`ttft p95 612 ms, tpot p95 31 ms`; all of them are in plan.json."""
+    """`p95: ttft 612 ms, tpot 31 ms`; all of them are in plan.json."""
     known = {latency_key(name): value for name, value in allocation.latency_ms.items()}
-    shown = [name for name in _LATENCIES if name in known] or sorted(known)[:1]
-    return ", ".join(f"{name.removesuffix('_ms').replace('_', ' ')} {money.quantity(known[name])} ms" for name in shown)
+    shown = [f"{name} {_milliseconds(known[key])}" for name, key in _LATENCIES if key in known]
+    if shown:
+        return f"p95: {', '.join(shown)}"
+    first = sorted(known)[:1]
+    return "".join(f"{key.removesuffix('_ms').replace('_', ' ')}: {_milliseconds(known[key])}" for key in first)
+
+
+def _milliseconds(value: float) -> str:
+    return f"{value:,.0f} ms" if value >= 10 else f"{money.quantity(value)} ms"
 
 
 def _unfunded(entry: Mapping[str, object]) -> str:

@@ -10,7 +10,7 @@ from gpu_opt.report.section import Line, Report, Section
 from gpu_opt.report.text import plain
 
 _GAP = "  "
-_PART = re.compile(r"[^ /,-]+[/,-]?")
+_PART = re.compile(r"[^ /-]+[/-]?")
 _LEAST_WIDTH = 8
 _LEAST_HEAD = 6
 _UNBOUNDED = 1_000_000
@@ -97,13 +97,13 @@ def _row(cells: Sequence[str], widths: Sequence[int], align: str) -> list[str]:
 
 
 def _broken(cell: str, width: int) -> list[str]:
-    """A cell over several lines, broken after spaces, slashes, commas and hyphens where that is possible."""
+    """A cell over several lines, broken after spaces, slashes and hyphens where that is possible."""
     if len(cell) <= width:
         return [cell]
     lines: list[str] = []
     rest = cell
     while len(rest) > width:
-        place = max(rest.rfind(mark, 0, width) for mark in " /,-")
+        place = max(rest.rfind(mark, 0, width) for mark in " /-")
         place = width if place < width // 3 else place + 1
         lines.append(rest[:place].rstrip())
         rest = rest[place:].lstrip()
