@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from gpu_opt.domain.names import UnknownName
 from gpu_opt.domain.workload import TrainJob
+from gpu_opt.errors import GpuOptError
 from gpu_opt.hardware.accelerators import canonical_gpu, load_accelerators
 from gpu_opt.throughput import goodput
 from gpu_opt.throughput.accuracy.report import Report, Row, Skipped
@@ -43,9 +45,10 @@ def _run(row: Mapping[str, str]) -> Row | Skipped:
     name = row.get("id", "")
     try:
         accelerator = load_accelerators()[canonical_gpu(row.get("gpu", ""))]
-    except ValueError as error:
+        model = model_of(row)
+    except (UnknownName, GpuOptError) as error:
         return Skipped(id=name, reason=str(error))
-    model, tokens = model_of(row), number(row.get("tokens_b"))
+    tokens = number(row.get("tokens_b"))
     if model is None:
         return Skipped(id=name, reason="neither a known model name nor its size is given")
     if not tokens:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -14,11 +15,12 @@ _CLOSE = 0.12  # a preset's parameter count may differ from the cell's by roundi
 
 
 def number(text: str | None) -> float | None:
-    """A cell as a number, None when it is blank or no number."""
+    """A cell as a number, None when it is blank or no finite number."""
     try:
-        return float(text) if text else None
+        value = float(text) if text else None
     except ValueError:
         return None
+    return value if value is not None and math.isfinite(value) else None
 
 
 def model_of(row: Mapping[str, str]) -> ModelSpec | None:

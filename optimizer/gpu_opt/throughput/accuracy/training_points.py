@@ -9,7 +9,9 @@ from functools import cache
 
 from gpu_opt.domain.hardware import Accelerator, Shape
 from gpu_opt.domain.model import ModelSpec
+from gpu_opt.domain.names import UnknownName
 from gpu_opt.domain.workload import Parallelism
+from gpu_opt.errors import GpuOptError
 from gpu_opt.hardware.accelerators import canonical_gpu, load_accelerators
 from gpu_opt.hardware.shapes import shape_of
 from gpu_opt.throughput.accuracy.notes import Hints, read_hints
@@ -153,9 +155,9 @@ def point_of(row: Mapping[str, str]) -> Point | Skipped:
     name = row.get("id", "")
     try:
         accelerator = load_accelerators()[canonical_gpu(row.get("gpu", ""))]
-    except ValueError as error:
+        model = model_of(row)
+    except (UnknownName, GpuOptError) as error:
         return Skipped(id=name, reason=str(error))
-    model = model_of(row)
     if model is None:
         return Skipped(id=name, reason="neither a known model name nor its size is given")
     gpus = _whole(row.get("n_gpus")) or 1
