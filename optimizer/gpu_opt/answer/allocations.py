@@ -13,7 +13,7 @@ from gpu_opt.domain.plan import Allocation, CostLine, WorkloadPlan
 from gpu_opt.domain.program import Pool
 from gpu_opt.domain.question import Question
 from gpu_opt.domain.workload import BatchJob, Service, Workload
-from gpu_opt.lp.data import LpData
+from gpu_opt.lp.data import LpData, ceiling
 from gpu_opt.lp.decision import Decision
 from gpu_opt.lp.evaluate import Usage, service_instances
 from gpu_opt.lp.schedule import Placement
@@ -59,17 +59,13 @@ def choices_of(
         option = confirmed.get((demand.workload, option.shape, option.gpus, option.layout), option)
         chosen = Chosen(option=option, phase=replica.phase, instances=count, replicas=replicas)
         offer((demand.workload, replica.pool, demand.period), chosen)
-    for d, c, index in sorted(decision.fluid):
+    for (d, c, index), hours in sorted(decision.fluid.items()):
         work = data.fluids[d]
         unit = data.fluid_candidates[work.workload, work.key][c]
-        period_index = _cell_period(data, decision, d, index, unit.pool)
-        chosen = Chosen(option=unit.option, phase=unit.phase, instances=float(unit.instances))
-        offer((work.workload, unit.pool, period_index), chosen)
+        units = ceiling(hours / decision.cell_hours[unit.pool][index])
+        chosen = Chosen(option=unit.option, phase=unit.phase, instances=float(units * unit.instances))
+        offer((work.workload, unit.pool, decision.cell_periods[unit.pool][index]), chosen)
     return found
-
-
-def _cell_period(data: LpData, decision: Decision, d: int, index: int, pool: str) -> int:
-    return decision.cell_periods[pool][index]
 
 
 def workload_plans(

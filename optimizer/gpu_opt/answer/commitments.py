@@ -44,7 +44,7 @@ def commitment_plans(built: Built, decision: Decision) -> tuple[CommitmentPlan, 
                 continue
             pool_or_none = data.pools.get(term.pool)
             hours = start.end_hours - start.start_hours
-            rent = _rent(pool_or_none) if pool_or_none else None
+            rent = (_rent(pool_or_none) or _rent_of_gpu(built, pool_or_none)) if pool_or_none else None
             found.append(
                 CommitmentPlan(
                     offer=term.id,

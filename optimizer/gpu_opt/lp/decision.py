@@ -32,6 +32,7 @@ class Decision:
     left_hours: Mapping[str, float]
     flags: Mapping[str, float]
     cell_periods: Mapping[str, tuple[int, ...]]
+    cell_hours: Mapping[str, tuple[float, ...]]
     values: tuple[float, ...]
     minimized_usd: float
     bound_usd: float
@@ -87,6 +88,7 @@ def read_values(program: Program, result: SolveResult, values: list[float]) -> D
         left_hours=_left(program, values),
         flags={name: values[var] for name, var in sorted(run.named.items())},
         cell_periods={pool: tuple(cell.period for cell in cells) for pool, cells in program.grid.cells.items()},
+        cell_hours={pool: tuple(cell.hours for cell in cells) for pool, cells in program.grid.cells.items()},
         values=tuple(values),
         minimized_usd=result.objective,
         bound_usd=result.bound,

@@ -7,10 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gpu_opt.domain.program import RunCandidate, RunDemand
 from gpu_opt.lp.data import LpData
+from gpu_opt.lp.starts import Times, starts_of
 
-MOST_STARTS = 64
 _TINY_HOURS = 1e-6
 
 
@@ -50,8 +49,8 @@ def make_grid(data: LpData) -> Grid:
     covered = _covered(data)
     coupled = covered | _limited(data)
     dates = _dates(data)
-    starts, complete = _starts(data, coupled, dates)
     groups = _groups(data, coupled)
+    starts, complete = starts_of(data, Times(dates=dates, coupled=coupled, covered=covered, groups=groups))
     cells: dict[str, tuple[Cell, ...]] = {}
     for group in groups:
         cuts = _cuts(data, group, starts, dates, coupled)
@@ -97,96 +96,6 @@ def _dates(data: LpData) -> dict[str, frozenset[float]]:
     return {
         pool: frozenset(t for t in times if -_TINY_HOURS <= t <= end + _TINY_HOURS) for pool, times in by_pool.items()
     }
-
-
-def _starts(
-    data: LpData, coupled: frozenset[str], dates: Mapping[str, frozenset[float]]
-) -> tuple[dict[tuple[int, int], tuple[float, ...]], bool]:
-    """Starts worth trying for each run that happens once.
-
-    A run alone starts at its earliest or where prices change. Where capacity is shared it may also start or end at
-    any date, and right after or right before other runs of the pool (two in a row at most).
-    """
-    once = [(d, demand) for d, demand in enumerate(data.runs) if not demand.recurring]
-    users: dict[str, list[tuple[int, RunDemand, RunCandidate]]] = defaultdict(list)
-    for d, demand in once:
-        for candidate in data.run_candidates[demand.workload]:
-            if candidate.pool in coupled:
-                users[_market_of(data, candidate.pool)].append((d, demand, candidate))
-    starts: dict[tuple[int, int], tuple[float, ...]] = {}
-    complete = True
-    for d, demand in once:
-        for c, candidate in enumerate(data.run_candidates[demand.workload]):
-            if candidate.pool not in coupled and not _timed_prices(data, candidate.pool):
-                starts[d, c] = (demand.from_hours,)
-                continue
-            times = _own_starts(demand, candidate, dates.get("", frozenset()), coupled, dates)
-            others = [u for u in users[_market_of(data, candidate.pool)] if u[0] != d]
-            if candidate.pool in coupled and others:
-                times |= _chained(demand, candidate, others)
-            kept = _fitting(demand, candidate, times)
-            if len(kept) > MOST_STARTS:
-                complete = False
-                kept = _spread(kept, MOST_STARTS)
-            starts[d, c] = kept
-    return starts, complete
-
-
-def _timed_prices(data: LpData, pool: str) -> bool:
-    """Whether it matters when a run on this pool starts, though it shares nothing with others."""
-    moving = any(len(set(rent.usd_per_instance_hour)) > 1 for rent in data.pools[pool].rents)
-    return moving or data.budget.per_period_usd is not None or bool(data.credits)
-
-
-def _market_of(data: LpData, pool: str) -> str:
-    """Pools that compete for the same limits chain with each other; a coarse key is enough."""
-    return "" if data.limits or data.budget.per_hour_usd is not None else pool
-
-
-def _own_starts(
-    demand: RunDemand,
-    candidate: RunCandidate,
-    shared: Iterable[float],
-    coupled: frozenset[str],
-    dates: Mapping[str, frozenset[float]],
-) -> set[float]:
-    times = {demand.from_hours}
-    soft = {demand.deadline_hours - candidate.elapsed_hours} if demand.usd_per_hour_late is not None else set()
-    marks = set(shared)
-    if candidate.pool in coupled:
-        marks |= dates.get(candidate.pool, frozenset())
-        times.add(demand.latest_hours - candidate.elapsed_hours)
-    times |= marks | {mark - candidate.elapsed_hours for mark in marks} | soft
-    return times
-
-
-def _chained(
-    demand: RunDemand, candidate: RunCandidate, others: list[tuple[int, RunDemand, RunCandidate]]
-) -> set[float]:
-    length = candidate.elapsed_hours
-    last = demand.latest_hours
-    ends = {o.from_hours + k.elapsed_hours for _, o, k in others}
-    begins = {o.latest_hours - k.elapsed_hours for _, o, k in others}
-    twice = {e + k.elapsed_hours for e in ends for _, _, k in others} if len(others) <= 6 else set()
-    after_own = {demand.from_hours + k.elapsed_hours for _, _, k in others}
-    before_own = {last - k.elapsed_hours - length for _, _, k in others}
-    return ends | {b - length for b in begins} | twice | after_own | before_own
-
-
-def _fitting(demand: RunDemand, candidate: RunCandidate, times: Iterable[float]) -> tuple[float, ...]:
-    last = demand.latest_hours - max(candidate.elapsed_hours, candidate.p95_hours)
-    inside = sorted(t for t in times if demand.from_hours - _TINY_HOURS <= t <= last + _TINY_HOURS)
-    kept: list[float] = []
-    for time in inside:
-        clipped = min(max(time, demand.from_hours), max(last, demand.from_hours))
-        if not kept or clipped - kept[-1] > _TINY_HOURS:
-            kept.append(clipped)
-    return tuple(kept)
-
-
-def _spread(times: tuple[float, ...], most: int) -> tuple[float, ...]:
-    step = (len(times) - 1) / (most - 1)
-    return tuple(times[round(index * step)] for index in range(most))
 
 
 def _groups(data: LpData, coupled: frozenset[str]) -> list[list[str]]:
