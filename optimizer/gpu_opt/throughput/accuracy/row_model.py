@@ -23,39 +23,45 @@ def number(text: str | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
+def positive(text: str | None) -> float | None:
+    """A cell as a number above zero; None for everything else."""
+    value = number(text)
+    return value if value is not None and value > 0 else None
+
+
 def model_of(row: Mapping[str, str]) -> ModelSpec | None:
     """The model of a row; None when neither its name nor its cells tell a size."""
     preset = find(row.get("model", ""))
     if preset is not None and _agrees(preset, row):
         return preset
-    sizes = [number(row.get(name)) for name in ("n_layers", "hidden", "n_heads", "vocab")]
+    sizes = [positive(row.get(name)) for name in ("n_layers", "hidden", "n_heads", "vocab")]
     if all(size is not None and size > 0 for size in sizes):
         return _from_cells(row)
-    params = number(row.get("params_b"))
+    params = positive(row.get("params_b"))
     if params:
-        active = number(row.get("active_params_b"))
+        active = positive(row.get("active_params_b"))
         return assumed(params, active if active and active < params else None, name=row.get("model", ""))
     return preset
 
 
 def _agrees(preset: ModelSpec, row: Mapping[str, str]) -> bool:
     given = (
-        (number(row.get("n_layers")), preset.layers),
-        (number(row.get("hidden")), preset.hidden_size),
-        (number(row.get("experts")), preset.experts),
-        (number(row.get("n_kv_heads")) if not preset.mla_kv_rank else None, preset.kv_heads),
+        (positive(row.get("n_layers")), preset.layers),
+        (positive(row.get("hidden")), preset.hidden_size),
+        (positive(row.get("experts")), preset.experts),
+        (positive(row.get("n_kv_heads")) if not preset.mla_kv_rank else None, preset.kv_heads),
     )
     if any(cell is not None and cell != size for cell, size in given):
         return False
-    params = number(row.get("params_b"))
+    params = positive(row.get("params_b"))
     return params is None or abs(params * _BILLION / preset.params - 1.0) <= _CLOSE
 
 
 def _from_cells(row: Mapping[str, str]) -> ModelSpec:
-    layers, hidden, heads = (int(number(row[name]) or 0) for name in ("n_layers", "hidden", "n_heads"))
-    kv_heads = int(number(row.get("n_kv_heads")) or heads)
-    experts = int(number(row.get("experts")) or 0)
-    ffn = int(number(row.get("ffn")) or 4 * hidden)
+    layers, hidden, heads = (int(positive(row[name]) or 0) for name in ("n_layers", "hidden", "n_heads"))
+    kv_heads = int(positive(row.get("n_kv_heads")) or heads)
+    experts = int(positive(row.get("experts")) or 0)
+    ffn = int(positive(row.get("ffn")) or 4 * hidden)
     spec = ModelSpec(
         name=row.get("model", "") or "given",
         layers=layers,
@@ -64,15 +70,15 @@ def _from_cells(row: Mapping[str, str]) -> ModelSpec:
         kv_heads=kv_heads,
         head_size=hidden // heads,
         ffn_size=ffn,
-        vocab_size=int(number(row["vocab"]) or 0),
+        vocab_size=int(positive(row["vocab"]) or 0),
         experts=experts,
-        experts_per_token=int(number(row.get("topk")) or 0),
+        experts_per_token=int(positive(row.get("topk")) or 0),
         expert_ffn_size=ffn if experts else 0,
         params=1.0,
         active_params=1.0,
         origin="given",
     )
-    params = (number(row.get("params_b")) or 0.0) * _BILLION
+    params = (positive(row.get("params_b")) or 0.0) * _BILLION
     candidates = [
         replace(spec, gated_mlp=gated, tied_embeddings=tied) for gated in (True, False) for tied in (False, True)
     ]
@@ -80,7 +86,7 @@ def _from_cells(row: Mapping[str, str]) -> ModelSpec:
     if not params:
         return sized[0]
     best = min(sized, key=lambda each: abs(each.params / params - 1.0))
-    active = (number(row.get("active_params_b")) or 0.0) * _BILLION
+    active = (positive(row.get("active_params_b")) or 0.0) * _BILLION
     return replace(best, params=params, active_params=active or (best.active_params if experts else params))
 
 

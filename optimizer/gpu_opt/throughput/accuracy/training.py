@@ -31,11 +31,16 @@ def evaluate(rows: Iterable[Mapping[str, str]]) -> Report:
     if not points:
         return Report(kind="training", rows=(), skipped=tuple(skipped))
     batch = batch_of([resolve(point) for point in points])
-    steps, needs = predict(batch)
+    with np.errstate(all="ignore"):
+        steps, needs = predict(batch)
     speeds = steps.tokens_per_second_per_gpu
     peaks = cell_bytes(batch, needs, [point.memory_kind for point in points]) / _GB_BYTES
     found: list[Row] = []
+    usable = np.isfinite(speeds) & (speeds > 0) & np.isfinite(peaks) & (peaks > 0)
     for index, point in enumerate(points):
+        if not usable[index]:
+            skipped.append(Skipped(id=point.id, reason="its cells contradict each other"))
+            continue
         found.append(_speed_row(point, float(speeds[index])))
         found.append(_memory_row(point, float(peaks[index]), batch, needs, index))
     return Report(kind="training", rows=tuple(found), skipped=tuple(skipped))

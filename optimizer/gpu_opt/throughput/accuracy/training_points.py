@@ -16,13 +16,14 @@ from gpu_opt.hardware.accelerators import canonical_gpu, load_accelerators
 from gpu_opt.hardware.shapes import shape_of
 from gpu_opt.throughput.accuracy.notes import Hints, read_hints
 from gpu_opt.throughput.accuracy.report import Skipped
-from gpu_opt.throughput.accuracy.row_model import model_of, number
+from gpu_opt.throughput.accuracy.row_model import model_of, number, positive
 from gpu_opt.throughput.training.columns import linear_peak_tflops
 from gpu_opt.throughput.training.constants import StackInfo, family_of, stacks, table_rows
 from gpu_opt.throughput.training.defaults import resolve_stack
 
 _NODE_GPUS = 8
 _DEFAULT_SEQUENCE = 4096.0
+_MOST_GPUS = 1_000_000
 _RECOMPUTE = {"none": "none", "no": "none", "off": "none", "false": "none", "0": "none"}
 _PRECISIONS = (  # first match wins
     (r"nvfp4|fp4", "nvfp4"),
@@ -115,7 +116,8 @@ def _recompute(text: str) -> str | None:
 
 def _layout(row: Mapping[str, str], stack: StackInfo, gpus: int, hints: Hints) -> Parallelism:
     """The layout's given cells. Data parallelism follows from the others, whatever its cell counts."""
-    tp, pp, cp, ep = (_whole(row.get(name)) for name in ("tp", "pp", "cp", "ep"))
+    tp, pp, cp, ep = (_whole(row.get(name)) or None for name in ("tp", "pp", "cp", "ep"))
+    ep = ep if ep is None or ep <= gpus else None
     tp = tp if stack.has_tp or (tp or 1) > 1 else 1
     pp = pp if stack.has_pp or (pp or 1) > 1 else 1
     if tp and gpus % tp:
@@ -126,7 +128,7 @@ def _layout(row: Mapping[str, str], stack: StackInfo, gpus: int, hints: Hints) -
         tp
         and pp
         and cp
-        and (gpus % (tp * pp * cp) or gpus / (tp * pp * cp) > (number(row.get("global_batch_seqs")) or gpus))
+        and (gpus % (tp * pp * cp) or gpus / (tp * pp * cp) > (positive(row.get("global_batch_seqs")) or gpus))
     ):
         cp = None
     return Parallelism(
@@ -141,7 +143,7 @@ def _layout(row: Mapping[str, str], stack: StackInfo, gpus: int, hints: Hints) -
 
 
 def _batch(row: Mapping[str, str], layout: Parallelism, gpus: int, hints: Hints) -> float | None:
-    given = number(row.get("global_batch_seqs"))
+    given = positive(row.get("global_batch_seqs"))
     if given:
         return given
     if layout.micro_batch and layout.tp and layout.pp == 1:
@@ -160,7 +162,7 @@ def point_of(row: Mapping[str, str]) -> Point | Skipped:
         return Skipped(id=name, reason=str(error))
     if model is None:
         return Skipped(id=name, reason="neither a known model name nor its size is given")
-    gpus = _whole(row.get("n_gpus")) or 1
+    gpus = min(_whole(row.get("n_gpus")) or 1, _MOST_GPUS)
     kind, method = _method(row)
     stack, stack_known, _ = resolve_stack(row.get("stack", ""), accelerator, kind=kind, method=method)
     hints = read_hints(row.get("notes", ""), row.get("source", ""))
@@ -179,7 +181,7 @@ def point_of(row: Mapping[str, str]) -> Point | Skipped:
         method=method,
         precision=normal_precision(precision_cell, accelerator),
         cast="rowwise" if "row" in precision_cell.lower() else "",
-        sequence=number(row.get("seq_len")) or _DEFAULT_SEQUENCE,
+        sequence=positive(row.get("seq_len")) or _DEFAULT_SEQUENCE,
         batch_sequences=_batch(row, layout, gpus, hints),
         gpus=gpus,
         layout=layout,

@@ -82,7 +82,9 @@ def resolve(point: Point, constants: Mapping[str, float] | None = None) -> Resol
         rules=rules,
         space=space_of(point, batch),
     )
-    spread = _spread(point, _given(point) or _layout(setting, point.gpus))
+    with np.errstate(all="ignore"):
+        layout = _given(point) or _layout(setting, point.gpus)
+    spread = _spread(point, layout)
     return Resolved(point=point, dims=dims, task=task, spread=spread, device=device, rules=rules)
 
 
