@@ -12,6 +12,7 @@ from gpu_opt.candidates.build import Built
 from gpu_opt.errors import GpuOptError, NoPlanInTime
 from gpu_opt.lp.build import Program, build
 from gpu_opt.lp.constraints.capacity import Crowded
+from gpu_opt.lp.data import without_calendar
 from gpu_opt.lp.decision import Decision, decide
 from gpu_opt.lp.evaluate import measure, overfull
 from gpu_opt.lp.refit import around_calendar
@@ -21,6 +22,10 @@ _MOST_ROUNDS = 12
 _LEAST_SECONDS = 10.0
 _FIRST_SHARE = 0.5  # of the time, kept for the program before anything was learned: its bound is the proof
 _EXPLAIN_SECONDS = 10.0
+_NO_CALENDAR = "no calendar was found that holds all recurring runs; allow more instances or a longer window."
+_NO_START = (
+    "no calendar was found that holds all runs, and none was ruled out; allow more instances or a longer window."
+)
 
 
 @dataclass(slots=True)
@@ -35,15 +40,32 @@ class _Search:
     proved: bool = False
     pairs: frozenset[tuple[str, int]] = frozenset()
     missed: list[Unplaced] = field(default_factory=list)
+    relaxed: set[bool] = field(default_factory=set)
 
     def left_seconds(self) -> float:
         return max(_LEAST_SECONDS, self.deadline - self.clock())
 
-    def learn_bound(self, program: Program, decision: Decision) -> None:
+    def learn_bound(self, program: Program, decision: Decision, *, exact: bool) -> None:
         """Bounds of programs that nothing restricts hold for the question itself; the highest is the best."""
-        if not self.missed:
+        if self.missed:
+            return
+        if program.grid.complete:
             self.bound_usd = max(self.bound_usd, decision.bound_usd)
-            self.proved = program.grid.complete and self.bound_usd > float("-inf")
+        elif exact not in self.relaxed:
+            self.bound_usd = max(self.bound_usd, self.relaxed_bound(exact=exact))
+        self.proved = self.bound_usd > float("-inf")
+
+    def relaxed_bound(self, *, exact: bool) -> float:
+        """The bound where the calendar doesn't count, -inf where none is known. Infeasible when not even that is."""
+        self.relaxed.add(exact)
+        data = without_calendar(self.built.data)
+        if data is None:
+            return float("-inf")
+        program = build(data, Crowded(pairs=self.pairs, exact=True) if exact else None)
+        result, decision = decide(program, gap=self.gap / 2, time_limit_seconds=self.left_seconds() / 2)
+        if result.status == "infeasible":
+            raise explain(program, time_limit_seconds=_EXPLAIN_SECONDS)
+        return float("-inf") if decision is None else decision.bound_usd
 
 
 def solve_rounds(built: Built, *, gap: float, time_limit_seconds: float) -> Solved:
@@ -83,9 +105,9 @@ def _settled(search: _Search, *, exact: bool, seconds: float, start: dict[str, f
     for number in range(_MOST_ROUNDS):
         program = build(built.data, Crowded(pairs=search.pairs, exact=exact))
         _forbid(program, search.missed)
-        decision = _decide(program, search.gap, seconds if number == 0 else search.left_seconds(), start)
+        decision = _decide(search, program, seconds if number == 0 else search.left_seconds(), start)
         if exact or not search.pairs:
-            search.learn_bound(program, decision)
+            search.learn_bound(program, decision, exact=exact)
         placements, unplaced = make_schedule(built.data, program.grid, decision)
         search.missed += unplaced
         if unplaced:
@@ -100,7 +122,7 @@ def _settled(search: _Search, *, exact: bool, seconds: float, start: dict[str, f
             return settle(built, program, decision, placements, search.bound_usd, search.proved)
         search.pairs |= found
         start = dict(zip(program.run.model.names, decision.values, strict=True)) if exact else None
-    raise NoPlanInTime("no calendar was found that holds all recurring runs; allow more instances or a longer window.")
+    raise NoPlanInTime(_NO_CALENDAR)
 
 
 def _one_fewer(decision: Decision) -> list[Unplaced]:
@@ -110,11 +132,16 @@ def _one_fewer(decision: Decision) -> list[Unplaced]:
     return [Unplaced(demand=many[0], candidate=many[1], placed=count - 1, asked=count)]
 
 
-def _decide(program: Program, gap: float, seconds: float, start: dict[str, float] | None) -> Decision:
-    result, decision = decide(program, gap=gap, time_limit_seconds=seconds, start=start)
+def _decide(search: _Search, program: Program, seconds: float, start: dict[str, float] | None) -> Decision:
+    result, decision = decide(program, gap=search.gap, time_limit_seconds=seconds, start=start)
     if decision is not None:
         return decision
     if result.status == "infeasible":
+        if search.missed:
+            raise NoPlanInTime(_NO_CALENDAR)
+        if not program.grid.complete:
+            search.relaxed_bound(exact=False)
+            raise NoPlanInTime(_NO_START)
         raise explain(program, time_limit_seconds=_EXPLAIN_SECONDS)
     if result.status == "limit":
         raise NoPlanInTime(f"no plan was found within {seconds:.0f} s. Raise --time-limit, or narrow the scope.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpu_opt.domain.program import (
     AfterPeriod,
@@ -71,6 +71,16 @@ class LpData:
     def support_ratio(self, provider: str) -> float:
         """1 + the support that a provider charges on what is spent with it."""
         return 1.0 + sum(o.support_fraction for o in self.overheads if o.provider == provider)
+
+
+def without_calendar(data: LpData) -> LpData | None:
+    """A relaxation for a bound: runs that happen once are only hours in their window, at their cheapest period's price.
+
+    None where it matters in which period money is spent, so that the relaxation would not be one.
+    """
+    if data.agreements or data.credits or data.budget.per_period_usd is not None:
+        return None
+    return replace(data, runs=tuple(d if d.recurring else replace(d, recurring=True) for d in data.runs))
 
 
 def ceiling(value: float) -> int:

@@ -83,10 +83,15 @@ def make_variables(data: LpData, grid: Grid) -> RunVars:
 
 
 def direct_price(data: LpData, grid: Grid, pool: str, period: int) -> float:
-    """What an instance-hour costs where work is charged directly: 0 where rent variables carry the price."""
+    """What an instance-hour costs where work is charged directly: 0 where rent variables carry the price.
+
+    Without a period (-1) the lowest of all periods.
+    """
     if pool in grid.covered:
         return 0.0
     rents = data.pools[pool].rents
+    if rents and period < 0:
+        return min(rents[0].usd_per_instance_hour)
     return rents[0].usd_per_instance_hour[period] if rents else 0.0
 
 
@@ -132,7 +137,7 @@ def _recurring_runs(run: RunVars, data: LpData, grid: Grid, d: int, demand: RunD
         run.many[d, c] = var
         hours = candidate.instances * candidate.elapsed_hours * paid_ratio(data, candidate)
         usd = direct_price(data, grid, pool.id, demand.period) + pool.busy_usd_per_hour.get(candidate.phase, 0.0)
-        run.charge(var, hours * usd, demand.period, pool.provider)
+        run.charge(var, hours * usd, max(demand.period, 0), pool.provider)
         if candidate.pool not in grid.coupled:
             continue
         for index, cell in enumerate(grid.cells[candidate.pool]):
