@@ -16,6 +16,7 @@ LINES = ("weights", "gradients", "optimizer", "activations", "logits", "buffers"
 _HALF_BYTES = 2.0
 _ADAPTER_STATE_BYTES = 14.0  # of an adapter, beside its 2-byte weight: fp32 gradient share, master, two moments
 _SELECTIVE_SHARE = 0.6  # of activations that stay when norms, activation functions or some layers are computed again
+_EXPERTS_LIVE_SHARE = 0.6  # of a live mixture layer in eager stacks, whose experts run one after the other
 _NF4_BYTES = 0.53  # 4 bits and the scales of their blocks
 
 
@@ -105,7 +106,8 @@ def _activations(runs: Runs, rules: Rules, in_flight: Array) -> _Kept:
     inputs = _HALF_BYTES * dims.hidden / spread.tp
     full = spread.recompute >= 2
     kept = np.where(full, inputs, np.where(spread.recompute >= 1, _SELECTIVE_SHARE * layer, layer))
-    live = np.where(full, rules.full_live * layer, 0.0)
+    one_by_one = (dims.moe_layers > 0) & (rules.full_live > 1.0)
+    live = np.where(full, rules.full_live * layer * np.where(one_by_one, _EXPERTS_LIVE_SHARE, 1.0), 0.0)
     return _Kept(
         kept=np.asarray(tokens * _stage_layers(runs, rules) * in_flight * kept), live=np.asarray(tokens * live)
     )

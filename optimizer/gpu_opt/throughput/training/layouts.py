@@ -15,8 +15,10 @@ from gpu_opt.throughput.training.arrays import Spread
 _POWERS = (1, 2, 4, 8, 16, 32, 64, 128)
 _PIPELINES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 _MICRO_BATCHES = (1, 2, 4, 8, 16, 32)
-_MAX_MICRO_TOKENS = 131072  # beyond this a larger microbatch gains nothing that a multiply can feel
+_MAX_MICRO_TOKENS = 32768  # beyond this a larger microbatch gains nothing that a multiply can feel
 _CONTEXT_TOKENS = 4096  # tokens a rank should keep for context parallelism to be worth its ring
+_MANY_EXPERTS = 16
+_MANY_EXPERT_GROUPS = (1, 8, 16, 32, 64)
 _VIRTUAL_STAGES = (2, 3, 4, 5, 6, 8)
 _RECOMPUTE = {"none": 0.0, "selective": 1.0, "full": 2.0}
 RECOMPUTE_NAMES = ("none", "selective", "full")
@@ -24,7 +26,10 @@ RECOMPUTE_NAMES = ("none", "selective", "full")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Space:
-    """What a search may use: sizes of the model and of the batch, limits of the stack and of the scale-up domain."""
+    """What a search may use: sizes of the model and of the batch, limits of the stack and of the scale-up domain.
+
+    `weights_per_capacity` is the least that weights and gradients take, over the memory of one GPU.
+    """
 
     layers: int
     heads: int
@@ -38,6 +43,7 @@ class Space:
     zero: tuple[int, ...]
     recompute: tuple[str, ...]
     fixed: Parallelism
+    weights_per_capacity: float = 0.0
 
 
 def _choices(fixed: int | None, candidates: Iterable[int]) -> tuple[int, ...]:
@@ -65,7 +71,8 @@ def _groups(space: Space, gang: int) -> list[tuple[int, int, int, int, int, int]
 def _expert_groups(space: Space, ranks: int) -> tuple[int, ...]:
     if not space.experts or not space.has_ep:
         return (1,)
-    return tuple(e for e in _POWERS if space.experts % e == 0 and ranks % e == 0)
+    sizes = _MANY_EXPERT_GROUPS if space.experts > _MANY_EXPERTS else _POWERS
+    return tuple(e for e in sizes if e == 1 or (space.experts % e == 0 and ranks % e == 0))
 
 
 def _virtual(space: Space, pp: int) -> tuple[int, ...]:
@@ -88,12 +95,21 @@ def _columns(space: Space, gangs: tuple[int, ...]) -> npt.NDArray[np.float64]:
         return np.zeros((0, 10))
     left = np.repeat(np.array(groups, dtype=np.float64), len(choices), axis=0)
     table = np.hstack([left, np.tile(np.array(choices, dtype=np.float64), (len(groups), 1))])
+    table = table[_promising(space, table)]
     if space.fixed.micro_batch is not None:
         return table
     size, cp, dp = table[:, 9], table[:, 3], table[:, 4]
     short = size * space.sequence <= _MAX_MICRO_TOKENS * cp
     small = size * dp <= space.batch_sequences
     return np.asarray(table[(size == 1) | (short & small)])
+
+
+def _promising(space: Space, table: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Layouts whose unsharded weights fit at all; sharded ones don't go with a pipeline unless they were asked for."""
+    tp, pp, ep, zero = table[:, 1], table[:, 2], table[:, 5], table[:, 7]
+    fits = (zero >= 3) | (space.weights_per_capacity <= tp * pp * ep)
+    sensible = (zero < 3) | (pp == 1) | (space.fixed.zero is not None)
+    return np.asarray(fits & sensible)
 
 
 def layouts(space: Space, gangs: Sequence[int]) -> Spread:

@@ -23,6 +23,7 @@ from gpu_opt.throughput.training.defaults import default_batch_tokens, resolve_s
 from gpu_opt.throughput.training.layouts import Space
 from gpu_opt.throughput.training.search import Setting
 
+_GIB_BYTES = 2.0**30
 KNOWN_FAMILIES = frozenset({"ampere-dc", "hopper", "blackwell", "cdna3"})
 
 
@@ -121,6 +122,7 @@ def prepare(
 def _space(job: TrainJob, model: ModelSpec, shape: Shape, stack: StackInfo, sequences: int, method: str) -> Space:
     fixed = job.parallel
     zero = stack.zero if method == "full" else tuple(sorted({0, *stack.zero}))
+    least = {"full": 4.0, "lora": 1.0}.get(method, 0.5)
     domain = max(shape.scaleup_domain_gpus, round(shape.gpus)) if shape.scaleup_gb_per_second > 0 else shape.gpus
     return Space(
         layers=model.layers,
@@ -135,4 +137,5 @@ def _space(job: TrainJob, model: ModelSpec, shape: Shape, stack: StackInfo, sequ
         zero=zero,
         recompute=stack.recompute,
         fixed=fixed,
+        weights_per_capacity=model.params * least / (shape.memory_gib_per_gpu * _GIB_BYTES),
     )
