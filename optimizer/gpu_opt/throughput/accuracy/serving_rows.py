@@ -28,7 +28,7 @@ from gpu_opt.throughput.serving.replica import Replica, link_between
 from gpu_opt.throughput.serving.tables import read_rows
 
 MAX_SEARCHED_GPUS = 72
-_CURRENT_VERSION = {"vllm": (0, 8), "sglang": (0, 4), "tensorrt-llm": (0, 17)}
+_CURRENT_VERSION = {"vllm": (0, 8), "sglang": (0, 5), "tensorrt-llm": (0, 17), "llama.cpp": (0, 0)}
 _DEFAULT_ACCEPTANCE = 0.65
 _VARIED_LONGEST = 3.0
 """Longest output over the mean where a mean that is no whole number shows that lengths vary (ShareGPT)."""

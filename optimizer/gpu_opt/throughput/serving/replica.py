@@ -49,6 +49,8 @@ SLOTS = (
 
 
 _BYTES_16BIT = 2.0
+_UNPIPELINED = ("llama.cpp", "exllama", "autoawq")
+"""Engines that pass one batch through their stages at a time; prompts still go in chunks of 512."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,21 +131,22 @@ def slot_keys(replica: Replica) -> dict[str, tuple[str, ...]]:
     exchange = f"link:{replica.exchange.kind}"
     mixed = f"{architecture}|{compute}"
     software = (engine, *replica.tags)
-    host = (*software, vendor)
+    port = f"{engine}|{vendor}"
+    host = (*software, vendor, port)
     attention = "attention:" + (
         "mla" if replica.profile.is_mla else "linear" if replica.profile.linear_layers else "gqa"
     )
     return {
-        "weight_bandwidth": ("base", compute, memory, vendor, *software, *packed),
+        "weight_bandwidth": ("base", compute, memory, vendor, *software, port, *packed),
         "kv_bandwidth": ("base", vendor, *software, attention),
-        "decode_flops": ("base", compute, mixed, *software, *packed),
+        "decode_flops": ("base", compute, mixed, *software, port, *packed),
         "decode_growth": ("base",),
         "score_flops": ("base", vendor, attention),
-        "prefill_flops": ("base", compute, mixed, *software, *packed),
+        "prefill_flops": ("base", compute, mixed, *software, port, f"{engine}|{architecture}", *packed),
         "prefill_half_tokens": ("base",),
         "overlap": ("base", *replica.tags),
         "layer_us": ("base", *host, attention),
-        "sequence_us": ("base", *software),
+        "sequence_us": ("base", *software, port),
         "moe_layer_us": ("base", *host, *packed),
         "step_us": ("base", *software),
         "expert_bandwidth": ("base", *packed, compute),
@@ -195,6 +198,8 @@ class Facts:
     exchange: Array
     tp: Array
     pp: Array
+    decode_stages: Array
+    chunk_tokens: Array
     dp: Array
     expert_ranks: Array
 
@@ -263,6 +268,8 @@ def _fact_row(replica: Replica) -> dict[str, float]:
         "exchange": replica.exchange.bytes_per_second,
         "tp": float(layout.tp),
         "pp": float(layout.pp),
+        "decode_stages": 1.0 if replica.engine in _UNPIPELINED else float(layout.pp),
+        "chunk_tokens": 512.0 if replica.engine in _UNPIPELINED else 2048.0,
         "dp": float(layout.dp),
         "expert_ranks": float(layout.tp * layout.dp),
     }

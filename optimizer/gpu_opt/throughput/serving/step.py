@@ -62,9 +62,9 @@ def decode_seconds(facts: Facts, factors: Factors, batch: Array, context: Array,
     A pipeline holds batch/pp sequences a stage, so the step is one pass of that share through all layers.
     `width` is the number of tokens verified per sequence (speculative decoding), 1 without.
     """
-    sequences = np.maximum(batch / (facts.dp * facts.pp), 1.0)
+    sequences = np.maximum(batch / (facts.dp * facts.decode_stages), 1.0)
     rank_tokens = sequences * width
-    moe_tokens = np.maximum(batch / facts.pp, 1.0) * width
+    moe_tokens = np.maximum(batch / facts.decode_stages, 1.0) * width
     memory = weight_seconds(facts, factors, moe_tokens)
     memory = memory + sequences * kv_read_bytes(facts, context) / (facts.bandwidth * factors.kv_bandwidth)
     dense = facts.attention_params + facts.dense_params + facts.head_params
@@ -96,12 +96,14 @@ def _prefill_rate(facts: Facts, factors: Factors, tokens: Array) -> Array:
 
 
 def prefill_seconds(facts: Facts, factors: Factors, tokens: Array, prefix: Array | float = 0.0) -> Array:
-    """I6: latency of prefilling one prompt alone on an idle replica."""
+    """I6: latency of prefilling one prompt alone on an idle replica; chunks of it follow each other through stages."""
     dense, experts = prefill_flops(facts, tokens, prefix)
     compute = (dense / facts.tp + experts / facts.expert_ranks / factors.expert_flops) / _prefill_rate(
         facts, factors, tokens
     )
-    memory = weight_seconds(facts, factors, tokens)
+    chunks = np.maximum(tokens / facts.chunk_tokens, 1.0)
+    compute = compute * (chunks + facts.pp - 1.0) / (facts.pp * chunks)
+    memory = weight_seconds(facts, factors, np.minimum(tokens, facts.chunk_tokens))
     core = np.maximum(memory, compute)
     fixed = facts.layers * factors.layer_us + facts.moe_layers * factors.moe_layer_us + factors.step_us
     comm = communication_seconds(facts, factors, tokens) + pipeline_hop_seconds(facts, factors, tokens)
