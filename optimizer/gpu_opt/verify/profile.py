@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -119,7 +119,7 @@ def _profile(
     marks |= {t for demand, _, _ in parts for t in (demand["from_hours"], demand["to_hours"])}
     fine = _marks(marks, 0.0, have.horizon_hours, 0.0)
     count = len(fine) * len(slices)
-    if count > most or len(work) * len(slices) > most:
+    if count > most or _overlaps(work, times) * len(slices) > most:
         raise TooLarge(f"evidence: the use of {pool} changes at more times than can be checked.")
     steady: list[tuple[float, float]] = []
     for run in runs:
@@ -141,6 +141,11 @@ def _profile(
         for cell in made:
             _sum(cell)
     return Profile(pool=pool, slices=slices, cells=cells), count
+
+
+def _overlaps(work: list[Json], times: list[float]) -> int:
+    """How many cells all the stretches of divisible work cover together."""
+    return sum(bisect_left(times, d["end_hours"]) - bisect_left(times, d["start_hours"]) + 1 for d in work)
 
 
 def _cells(

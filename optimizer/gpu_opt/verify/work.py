@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from gpu_opt.verify.estate import TINY_HOURS, Estate, Json
 
 _RELATIVE = 1e-6
+_MUCH = 1e-4
 _SECONDS_PER_HOUR = 3600.0
 
 
@@ -31,6 +32,8 @@ def problems_of(have: Estate) -> list[str]:
         )
         if total[d] < demand["work"] * (1.0 - _RELATIVE):
             found.append(f"{where}: {total[d]:,.6g} of the {demand['work']:,.6g} units of work asked for are done.")
+        if total[d] > max(demand["work"], 0.0) * (1.0 + _MUCH) + _MUCH:
+            found.append(f"{where}: {total[d]:,.6g} units of work are done, {demand['work']:,.6g} are asked for.")
         share = demand["spot_share_fraction"]
         if spot[d] > share * max(demand["work"], 0.0) * (1.0 + _RELATIVE) + _RELATIVE and share < 1.0:
             found.append(f"{where}: {spot[d]:,.6g} of {demand['work']:,.6g} units are on spot, its share is {share:g}.")
