@@ -13,7 +13,6 @@ from gpu_opt.throughput.accuracy.training_points import Point, point_of
 from gpu_opt.throughput.accuracy.training_predict import Batch, batch_of, cell_bytes, predict, resolve
 from gpu_opt.throughput.memory_training import Memory
 from gpu_opt.throughput.training.intervals import P90_SCORE, interval_of
-from gpu_opt.throughput.training.setting import is_known_gpu
 
 _GB_BYTES = 1e9
 
@@ -48,7 +47,9 @@ def evaluate(rows: Iterable[Mapping[str, str]]) -> Report:
 
 def interval_of_point(point: Point) -> Interval:
     """P10–P90 of a point's speed by its class."""
-    return interval_of(gpu_known=is_known_gpu(point.accelerator), stack_known=point.stack_known, method=point.method)
+    return interval_of(
+        point.accelerator, stack_known=point.stack_fitted, method=point.method, mixture=point.model.experts > 0
+    )
 
 
 def _speed_row(point: Point, speed: float) -> Row:

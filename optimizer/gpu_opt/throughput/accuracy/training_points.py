@@ -18,7 +18,7 @@ from gpu_opt.throughput.accuracy.notes import Hints, read_hints
 from gpu_opt.throughput.accuracy.report import Skipped
 from gpu_opt.throughput.accuracy.row_model import model_of, number, positive
 from gpu_opt.throughput.training.columns import linear_peak_tflops
-from gpu_opt.throughput.training.constants import StackInfo, family_of, stacks, table_rows
+from gpu_opt.throughput.training.constants import StackInfo, family_of, is_fitted, stacks, table_rows
 from gpu_opt.throughput.training.defaults import resolve_stack
 
 _NODE_GPUS = 8
@@ -46,7 +46,7 @@ class Point:
     accelerator: Accelerator
     shape: Shape
     stack: StackInfo
-    stack_known: bool
+    stack_fitted: bool
     kind: str
     method: str
     precision: str
@@ -176,7 +176,7 @@ def point_of(row: Mapping[str, str]) -> Point | Skipped:
         accelerator=accelerator,
         shape=cluster_shape(accelerator, gpus, hints.node_network_gbps),
         stack=stack,
-        stack_known=stack_known,
+        stack_fitted=stack_known and is_fitted(stack.name),
         kind=kind,
         method=method,
         precision=normal_precision(precision_cell, accelerator),

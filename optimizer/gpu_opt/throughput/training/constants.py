@@ -16,12 +16,17 @@ STACK_CONSTANTS = (
     "moe_launch_ms", "ep_overlap", "tp_launch_ms", "pp_launch_ms", "dequantise", "adapter",
     "hop_us", "jitter", "gradient_bytes", "network_decay", "rails",
 )  # fmt: skip
+_STACK_TABLE = "training_stack_constants.csv"
 _POWER_EXPONENT = 0.5  # sustained rate falls with about the square root of missing power (dynamic power ~ f V²)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FamilyRates:
-    """What a GPU family reaches in one precision: shares of the data sheet's peak, and losses of small multiplies."""
+    """What a GPU family reaches in one precision: shares of the data sheet's peak, and losses of small multiplies.
+
+    `measured` names its GPUs whose training runs the constants were fitted to; `log_sd` is what a family without any
+    may be off by.
+    """
 
     family: str
     efficiency: float
@@ -30,6 +35,7 @@ class FamilyRates:
     attention: float
     watts_per_tflop: float
     log_sd: float
+    measured: tuple[str, ...]
     source: str
 
 
@@ -68,6 +74,7 @@ def _families() -> tuple[tuple[str, str, FamilyRates], ...]:
             attention=float(row["attention"]),
             watts_per_tflop=float(row["watts_per_tflop"]),
             log_sd=float(row["log_sd"]),
+            measured=tuple(filter(None, row["measured"].split(";"))),
             source=row["source"],
         )
         rows.append((row["match"], row["precision"], rates))
@@ -144,7 +151,7 @@ def find_stack(text: str) -> StackInfo | None:
 @cache
 def _own_constants() -> Mapping[str, Mapping[str, float]]:
     found: dict[str, dict[str, float]] = {}
-    for row in table_rows("training_stack_constants.csv"):
+    for row in table_rows(_STACK_TABLE):
         found.setdefault(row["stack"], {})[row["constant"]] = float(row["value"])
     return found
 
@@ -158,3 +165,9 @@ def stack_constants(stack: str) -> dict[str, float]:
     for name in reversed(chain):
         merged.update(_own_constants().get(name, {}))
     return merged
+
+
+@cache
+def is_fitted(stack: str) -> bool:
+    """Whether a stack's own constants were fitted to its runs, not only taken over from relatives."""
+    return any(row["stack"] == stack and row["source"].startswith("fit on") for row in table_rows(_STACK_TABLE))

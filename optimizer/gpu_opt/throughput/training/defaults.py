@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpu_opt.domain.hardware import Accelerator
 from gpu_opt.domain.model import ModelSpec
-from gpu_opt.throughput.training.constants import StackInfo, find_stack, stacks
+from gpu_opt.throughput.training.constants import StackInfo, find_stack, is_fitted, stacks
 
 # Tokens a step by billions of parameters: what published recipes of that size use (Llama 2 and 3, OLMo, GPT-3).
 _PRETRAIN_BATCH_TOKENS = ((0.7, 0.5e6), (2.0, 1e6), (5.0, 2e6), (100.0, 4e6), (float("inf"), 16e6))
@@ -34,11 +34,17 @@ def resolve_stack(
     if named:
         found = find_stack(named)
         if found is not None:
-            return found, True, ()
+            return found, True, _unfitted(found)
         chosen = default_stack(accelerator, kind=kind, method=method)
         return chosen, False, (f"stack {named!r} is not known: constants of {chosen.name}, with a wider interval",)
     chosen = default_stack(accelerator, kind=kind, method=method)
-    return chosen, True, (f"stack {chosen.name} assumed",)
+    return chosen, True, (f"stack {chosen.name} assumed", *_unfitted(chosen))
+
+
+def _unfitted(stack: StackInfo) -> tuple[str, ...]:
+    if is_fitted(stack.name):
+        return ()
+    return (f"no runs of {stack.name} were fitted: constants of its relatives, with a wider interval",)
 
 
 def default_batch_tokens(model: ModelSpec, *, kind: str, method: str) -> float:

@@ -1,12 +1,14 @@
-"""P10–P90 of a speed by its class: is the GPU's family fitted, is the stack fitted, which method."""
+"""P10–P90 of a speed by its class: are the GPU and the stack fitted, and which kind of training is it."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cache
 
+from gpu_opt.domain.hardware import Accelerator
 from gpu_opt.domain.option import Interval
-from gpu_opt.throughput.training.constants import table_rows
+from gpu_opt.throughput.training.constants import rates_of, table_rows
 
 # A standard normal is below 1.2816 with 90 % probability.
 P90_SCORE = 1.2816
@@ -26,6 +28,21 @@ def _classes() -> Mapping[tuple[bool, bool, str], Interval]:
     return found
 
 
-def interval_of(*, gpu_known: bool, stack_known: bool, method: str) -> Interval:
-    """The interval of a class, as factors of the prediction; `method` is full, lora or qlora."""
-    return _classes()[gpu_known, stack_known, "full" if method == "full" else "adapter"]
+def interval_of(accelerator: Accelerator, *, stack_known: bool, method: str, mixture: bool) -> Interval:
+    """The interval of a class, as factors of the prediction; `method` is full, lora or qlora.
+
+    A GPU is known when its own runs were fitted. A family of which no GPU was measured widens the interval by what its
+    data sheet may be off.
+    """
+    rates = rates_of(accelerator, "half")
+    known = accelerator.name in rates.measured
+    kind = "mixture" if mixture else "full" if method == "full" else "adapter"
+    base = _classes()[known, stack_known, kind]
+    if rates.measured:
+        return base
+    return Interval(
+        low_ratio=math.exp(-math.hypot(math.log(base.low_ratio), P90_SCORE * rates.log_sd)),
+        high_ratio=math.exp(math.hypot(math.log(base.high_ratio), P90_SCORE * rates.log_sd)),
+        shared_log_sd=base.shared_log_sd,
+        own_log_sd=math.hypot(base.own_log_sd, rates.log_sd),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +26,7 @@ RECOMPUTE_NAMES = ("none", "selective", "full")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Space:
-    """What a search may use: sizes of the model and of the batch, limits of the stack and of the scale-up domain.
-
-    `weights_per_capacity` is the least that weights and gradients take, over the memory of one GPU.
-    """
+    """What a search may use: sizes of the model and of the batch, limits of the stack and of the scale-up domain."""
 
     layers: int
     heads: int
@@ -43,7 +40,6 @@ class Space:
     zero: tuple[int, ...]
     recompute: tuple[str, ...]
     fixed: Parallelism
-    weights_per_capacity: float = 0.0
 
 
 def _choices(fixed: int | None, candidates: Iterable[int]) -> tuple[int, ...]:
@@ -64,7 +60,7 @@ def _groups(space: Space, gang: int) -> list[tuple[int, int, int, int, int, int]
                 if rest or dp < 1 or dp > space.batch_sequences or (fixed.dp is not None and dp != fixed.dp):
                     continue
                 for ep in _choices(fixed.ep, _expert_groups(space, dp * cp * tp)):
-                    found.extend((tp, pp, cp, dp, ep, v) for v in _virtual(space, pp))
+                    found.extend((tp, pp, cp, dp, ep, v) for v in _virtual(space.layers, pp))
     return found
 
 
@@ -75,11 +71,12 @@ def _expert_groups(space: Space, ranks: int) -> tuple[int, ...]:
     return tuple(e for e in sizes if e == 1 or (space.experts % e == 0 and ranks % e == 0))
 
 
-def _virtual(space: Space, pp: int) -> tuple[int, ...]:
+@cache
+def _virtual(layers: int, pp: int) -> tuple[int, ...]:
     """One stage a rank, and the finest interleaving that divides the layers (or they and the two tables)."""
     if pp == 1:
         return (1,)
-    finer = [v for v in _VIRTUAL_STAGES if 0 in (space.layers % (pp * v), (space.layers + 2) % (pp * v))]
+    finer = [v for v in _VIRTUAL_STAGES if 0 in (layers % (pp * v), (layers + 2) % (pp * v))]
     return (1, finer[-1]) if finer else (1,)
 
 
@@ -95,7 +92,8 @@ def _columns(space: Space, gangs: tuple[int, ...]) -> npt.NDArray[np.float64]:
         return np.zeros((0, 10))
     left = np.repeat(np.array(groups, dtype=np.float64), len(choices), axis=0)
     table = np.hstack([left, np.tile(np.array(choices, dtype=np.float64), (len(groups), 1))])
-    table = table[_promising(space, table)]
+    if space.fixed.zero is None:  # sharded weights don't go with a pipeline unless they are asked for
+        table = table[(table[:, 7] < 3) | (table[:, 2] == 1)]
     if space.fixed.micro_batch is not None:
         return table
     size, cp, dp = table[:, 9], table[:, 3], table[:, 4]
@@ -104,17 +102,15 @@ def _columns(space: Space, gangs: tuple[int, ...]) -> npt.NDArray[np.float64]:
     return np.asarray(table[(size == 1) | (short & small)])
 
 
-def _promising(space: Space, table: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    """Layouts whose unsharded weights fit at all; sharded ones don't go with a pipeline unless they were asked for."""
-    tp, pp, ep, zero = table[:, 1], table[:, 2], table[:, 5], table[:, 7]
-    fits = (zero >= 3) | (space.weights_per_capacity <= tp * pp * ep)
-    sensible = (zero < 3) | (pp == 1) | (space.fixed.zero is not None)
-    return np.asarray(fits & sensible)
+def layouts(space: Space, gangs: Sequence[int], weights_per_capacity: float = 0.0) -> Spread:
+    """All layouts of all gangs, as columns; none at all when nothing multiplies to a gang.
 
-
-def layouts(space: Space, gangs: Sequence[int]) -> Spread:
-    """All layouts of all gangs, as columns; none at all when nothing multiplies to a gang."""
+    `weights_per_capacity` is the least that weights and gradients take, over the memory of one GPU: layouts whose
+    unsharded part can't fit are left out.
+    """
     table = _columns(space, tuple(gangs))
+    if weights_per_capacity > 1.0:
+        table = table[(table[:, 7] >= 3) | (weights_per_capacity <= table[:, 1] * table[:, 2] * table[:, 5])]
     columns = (np.ascontiguousarray(table[:, place]) for place in range(10))
     gang, tp, pp, cp, dp, ep, virtual, zero, recompute, micro_batch = columns
     return Spread(

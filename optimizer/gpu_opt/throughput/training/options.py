@@ -97,7 +97,13 @@ def _option(found: Found, shape: Shape, prepared: Prepared) -> JobOption:
 def _interval(prepared: Prepared) -> Interval:
     if prepared.interval is not None:
         return prepared.interval
-    return interval_of(gpu_known=prepared.gpu_known, stack_known=prepared.stack_known, method=prepared.method)
+    setting = prepared.setting
+    return interval_of(
+        setting.accelerator,
+        stack_known=prepared.stack_known,
+        method=prepared.method,
+        mixture=setting.space.experts > 0,
+    )
 
 
 def _network_gap(job: TrainJob, shape: Shape) -> Rejection | None:

@@ -29,6 +29,7 @@ class Setting:
     stack: Stack
     rules: Rules
     space: Space
+    weights_per_capacity: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,9 @@ class Shortfall:
 
 def search(setting: Setting, gangs: tuple[int, ...], capacity_bytes: float) -> tuple[list[Found], Shortfall | None]:
     """The fastest layout that fits for each gang, in the gangs' order; and the nearest miss if no gang has any."""
-    spread = layouts(setting.space, gangs)
+    spread = layouts(setting.space, gangs, setting.weights_per_capacity)
+    if not spread.gpus.size:
+        spread = layouts(setting.space, gangs)
     if not spread.gpus.size:
         return [], None
     runs = Runs(dims=setting.dims, task=setting.task, spread=spread, device=setting.device, stack=setting.stack)

@@ -18,13 +18,13 @@ from gpu_opt.throughput.training.columns import (
     stack_of,
     task_of,
 )
-from gpu_opt.throughput.training.constants import StackInfo, family_of, stack_constants
+from gpu_opt.throughput.training.constants import StackInfo, is_fitted, stack_constants
 from gpu_opt.throughput.training.defaults import default_batch_tokens, resolve_stack
 from gpu_opt.throughput.training.layouts import Space
 from gpu_opt.throughput.training.search import Setting
 
 _GIB_BYTES = 2.0**30
-KNOWN_FAMILIES = frozenset({"ampere-dc", "hopper", "blackwell", "cdna3"})
+_LEAST_BYTES = {"full": 3.0, "lora": 1.0}  # of a parameter, unsharded: low weights and half gradients
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,16 +34,10 @@ class Prepared:
     setting: Setting
     stack: StackInfo
     method: str
-    gpu_known: bool
     stack_known: bool
     calibrated: bool
     interval: Interval | None
     notes: tuple[str, ...]
-
-
-def is_known_gpu(accelerator: Accelerator) -> bool:
-    """Whether the constants of an accelerator's family rest on measured runs."""
-    return family_of(accelerator) in KNOWN_FAMILIES
 
 
 def precision_gap(job: TrainJob, shape: Shape, accelerator: Accelerator) -> Rejection | None:
@@ -106,13 +100,13 @@ def prepare(
         stack=stack_of(constants),
         rules=rules_of(stack.memory, job.optimizer),
         space=_space(job, model, shape, stack, sequences, method),
+        weights_per_capacity=model.params * _LEAST_BYTES.get(method, 0.5) / (shape.memory_gib_per_gpu * _GIB_BYTES),
     )
     return Prepared(
         setting=setting,
         stack=stack,
         method=method,
-        gpu_known=is_known_gpu(accelerator),
-        stack_known=stack_known,
+        stack_known=stack_known and is_fitted(stack.name),
         calibrated=calibrated,
         interval=interval,
         notes=notes,
@@ -122,7 +116,6 @@ def prepare(
 def _space(job: TrainJob, model: ModelSpec, shape: Shape, stack: StackInfo, sequences: int, method: str) -> Space:
     fixed = job.parallel
     zero = stack.zero if method == "full" else tuple(sorted({0, *stack.zero}))
-    least = {"full": 4.0, "lora": 1.0}.get(method, 0.5)
     domain = max(shape.scaleup_domain_gpus, round(shape.gpus)) if shape.scaleup_gb_per_second > 0 else shape.gpus
     return Space(
         layers=model.layers,
@@ -137,5 +130,4 @@ def _space(job: TrainJob, model: ModelSpec, shape: Shape, stack: StackInfo, sequ
         zero=zero,
         recompute=stack.recompute,
         fixed=fixed,
-        weights_per_capacity=model.params * least / (shape.memory_gib_per_gpu * _GIB_BYTES),
     )
