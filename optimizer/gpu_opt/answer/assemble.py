@@ -11,6 +11,7 @@ from gpu_opt.answer.calendar import scheduled_runs
 from gpu_opt.answer.commitments import commitment_plans, purchase_plans
 from gpu_opt.answer.evidence import evidence
 from gpu_opt.answer.lines import AFTER_HORIZON, cost_lines
+from gpu_opt.answer.notices import notices
 from gpu_opt.answer.uncertainty import cost_range_usd
 from gpu_opt.candidates.build import Built
 from gpu_opt.domain.option import Layout, Rejection, ReplicaOption
@@ -158,7 +159,12 @@ def assemble(
         rejected=_rejected(built.rejections),
         coverage_gaps=stamp.coverage_gaps,
         assumptions=(*_assumptions(question, built), *stamp.notes),
-        warnings=(*question.warnings, *built.capacity.warnings, *stamp.warnings),
+        warnings=(
+            *question.warnings,
+            *built.capacity.warnings,
+            *notices(question, data, decision),
+            *stamp.warnings,
+        ),
         runner_up=runner_up,
         evidence=evidence(question, data, solved.program.grid, decision, solved.placements, shares),
     )

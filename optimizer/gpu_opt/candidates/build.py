@@ -55,7 +55,7 @@ def build_data(question: Question, offers: Iterable[Offer], sizing: Sizing) -> B
     kept, rejections = admitted_offers(question, offers)
     capacity = gather(question, kept)
     limits = limits_of(question, capacity)
-    keys = kept_pools(question, capacity, limits)
+    keys = [key for key in kept_pools(question, capacity, limits) if key not in capacity.closed]
     sharing = sharing_of(question, capacity, limits)
     parts = _Parts()
     for workload in question.workloads:
@@ -156,7 +156,7 @@ def _add_service(
     sharing: Sharing,
     rejections: list[Rejection],
 ) -> None:
-    from gpu_opt.candidates.shared_service import merge_candidates, merge_demands
+    from gpu_opt.candidates.shared_service import merge_candidates, merge_demands, strictest_availability
 
     found = []
     for member in members:
@@ -172,7 +172,12 @@ def _add_service(
     parts.services += demands.demands
     owned = [capacity.pools[c.pool].onprem for c in kept]
     levels = [a.level_fraction for a in _after(question, capacity)]
-    spare = replace(members[0], name=name)
+    spare = replace(
+        members[0],
+        name=name,
+        availability_fraction=strictest_availability(members),
+        min_replicas=max(member.min_replicas for member in members),
+    )
     parts.needed.update(replicas_with_spares(spare, kept, demands.demands, owned, levels))
 
 

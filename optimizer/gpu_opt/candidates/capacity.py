@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 
 from gpu_opt import hardware
-from gpu_opt.candidates.match import ONPREM, gpu_set, residency_countries
+from gpu_opt.candidates.match import ONPREM, gpu_set, outside_scope, residency_countries
 from gpu_opt.costs.finance import annuity_per_hour, price_path_multiplier
 from gpu_opt.costs.machines import MachineCost, machine_cost
 from gpu_opt.costs.power import Phase
@@ -24,7 +24,8 @@ BLOCK_DAYS = (*range(1, 15), *range(21, 183, 7))  # what AWS sells: days up to 1
 
 @dataclass(slots=True)
 class Capacity:
-    """Pools by id with their shapes, and everything that may stand in them."""
+    """Pools by id with their shapes, and everything that may stand in them. `closed` ones are paid for, and outside
+    of what may be used."""
 
     pools: dict[str, Pool] = field(default_factory=dict)
     shapes: dict[str, Shape] = field(default_factory=dict)
@@ -33,6 +34,7 @@ class Capacity:
     purchases: list[Purchase] = field(default_factory=list)
     machines: dict[str, MachineCost] = field(default_factory=dict)
     blocks: list[Offer] = field(default_factory=list)
+    closed: set[str] = field(default_factory=set)
     warnings: list[str] = field(default_factory=list)
 
 
@@ -41,6 +43,11 @@ def gather(question: Question, offers: Iterable[Offer]) -> Capacity:
     capacity = Capacity()
     by_pool: dict[str, list[Offer]] = defaultdict(list)
     for offer in offers:
+        if offer.quoted and not offer.term_months and offer.min_instances > 1:
+            capacity.warnings.append(
+                f"{offer.id}: left out: a least number of instances isn't supported yet for a quote without a term"
+            )
+            continue
         by_pool[pool_id(offer)].append(_agreed(question, offer))
     for key in sorted(by_pool):
         _add_pool(question, capacity, key, by_pool[key])
@@ -68,11 +75,10 @@ def _agreed(question: Question, offer: Offer) -> Offer:
 
 
 def pool_id(offer: Offer) -> str:
-    """`aws/us-east-1/p5.48xlarge`; spot and flex-start stand apart, spot by zone too."""
+    """`aws/us-east-1/p5.48xlarge`; spot and flex-start stand apart, each price by itself."""
     base = f"{offer.provider}/{offer.region}"
     if offer.market in (Market.SPOT, Market.FLEX_START):
-        zone = f"/{offer.zone}" if offer.zone else ""
-        return f"{base}{zone}/{offer.instance_type}/{offer.market}"
+        return offer.id
     return f"{base}/{offer.instance_type}"
 
 
@@ -92,21 +98,23 @@ def _add_pool(question: Question, capacity: Capacity, key: str, offers: list[Off
             offer=offer,
             usd_per_instance_hour=_path(question, offer),
             max_instances=offer.max_instances,
+            from_hours=max(0.0, question.horizon.hours_at(offer.available_from)) if offer.available_from else 0.0,
         )
         for offer in sorted(offers, key=lambda o: (o.usd_per_instance_hour, o.id))
         if offer.market in (Market.ON_DEMAND, Market.SPOT, Market.FLEX_START)
         or (offer.market is Market.QUOTE and not offer.term_months)
     ]
+    zones = {rent.offer.zone for rent in rents}
     capacity.pools[key] = Pool(
         id=key,
         provider=first.provider,
         region=first.region,
-        zone=first.zone,
+        zone=zones.pop() if len(zones) == 1 else "",
         instance_type=first.instance_type,
         gpu=first.gpu,
         gpus=first.gpu_count,
         vcpus=first.vcpus if first.vcpus is not None else shape.vcpus,
-        rents=_undominated(rents),
+        rents=_undominated(rents, spot=first.market is Market.SPOT),
         spot=first.market is Market.SPOT,
     )
     capacity.shapes[key] = shape
@@ -119,12 +127,12 @@ def _add_pool(question: Question, capacity: Capacity, key: str, offers: list[Off
             capacity.blocks.append(offer)
 
 
-def _undominated(rents: list[Rent]) -> tuple[Rent, ...]:
-    """From cheap to dear, up to the first that has no limit of its own: nobody pays more than that."""
+def _undominated(rents: list[Rent], *, spot: bool) -> tuple[Rent, ...]:
+    """From cheap to dear, up to the first that has no limit of its own: nobody pays more than that. Of spot one."""
     kept: list[Rent] = []
     for rent in rents:
         kept.append(rent)
-        if rent.max_instances is None:
+        if spot or (rent.max_instances is None and rent.from_hours <= 0.0):
             break
     return tuple(kept)
 
@@ -220,6 +228,10 @@ def _add_existing(question: Question, capacity: Capacity, commitment: ExistingCo
             vcpus=shape.vcpus,
         )
         capacity.shapes[key] = shape
+        if outside_scope(question.scope, commitment.provider, commitment.region, shape.gpu):
+            capacity.closed.add(key)
+    if key in capacity.closed:
+        capacity.warnings.append(f"{commitment.name}: outside the scope or data_residency: paid for, and not used")
     label = "commitment, already paid" if commitment.already_paid else "existing commitment"
     capacity.standing.append(
         Standing(

@@ -60,12 +60,22 @@ def _refusal(offer: Offer, scope: Scope, gpus: frozenset[str], countries: frozen
         return "purchasable"
     if offer.market not in markets and not offer.quoted:
         return "market"
-    in_scope = matches(offer.provider, scope.providers) and matches(offer.region, scope.regions)
-    if not in_scope or (gpus and offer.gpu not in gpus):
+    return _outside(offer.provider, offer.region, offer.gpu, scope, gpus, countries)
+
+
+def _outside(
+    provider: str, region: str, gpu: str, scope: Scope, gpus: frozenset[str], countries: frozenset[str]
+) -> str:
+    if not matches(provider, scope.providers) or not matches(region, scope.regions) or (gpus and gpu not in gpus):
         return "scope"
-    if countries and hardware.country_of(offer.provider, offer.region) not in countries:
+    if countries and hardware.country_of(provider, region) not in countries:
         return "residency"
     return ""
+
+
+def outside_scope(scope: Scope, provider: str, region: str, gpu: str) -> str:
+    """Empty when a scope admits rented capacity of a place, else the code of the reason."""
+    return _outside(provider, region, gpu, scope, gpu_set(scope.gpus), residency_countries(scope.data_residency))
 
 
 def workload_admits(workload: Workload, *, gpu: str, region: str, spot: bool, onprem: bool) -> str:

@@ -36,7 +36,7 @@ def sharing_of(question: Question, capacity: Capacity, limits: Sequence[Limit]) 
     must = {s.pool for s in capacity.standing} | {p.pool for p in capacity.purchases}
     termed = {t.pool for t in capacity.terms} | {pool for t in capacity.terms for pool in t.plan_rates}
     termed |= {_block_pool(offer) for offer in capacity.blocks}
-    capped = {p.id for p in capacity.pools.values() if len(p.rents) != 1 or p.rents[0].max_instances is not None}
+    capped = {p.id for p in capacity.pools.values() if len(p.rents) != 1 or _has_rules(p)}
     by_provider = question.max_providers is not None or question.agreements or question.credits or question.overheads
     if question.budget.per_hour_usd is not None or question.price_paths or by_provider:
         return Sharing(shared=everyone, must=everyone, free=frozenset(), least_usd_per_hour={})
@@ -46,6 +46,11 @@ def sharing_of(question: Question, capacity: Capacity, limits: Sequence[Limit]) 
         free=frozenset(everyone - limited - capped),
         least_usd_per_hour=_least_prices(capacity),
     )
+
+
+def _has_rules(pool: Pool) -> bool:
+    """Whether a rented price has a limit or a first day of its own."""
+    return any(rent.max_instances is not None or rent.from_hours > 0.0 for rent in pool.rents)
 
 
 def _block_pool(offer: Offer) -> str:
@@ -75,7 +80,7 @@ def kept_pools(question: Question, capacity: Capacity, limits: Sequence[Limit]) 
     best: dict[tuple[object, ...], list[tuple[tuple[float, ...], str]]] = defaultdict(list)
     kept: set[str] = set()
     for key, pool in sorted(capacity.pools.items()):
-        if key in bound or len(pool.rents) > 1 or any(r.max_instances is not None for r in pool.rents):
+        if key in bound or len(pool.rents) > 1 or _has_rules(pool):
             kept.add(key)
             continue
         group = _group(question, capacity, pool, tuple(sorted(touching[key])))

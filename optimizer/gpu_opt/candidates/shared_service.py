@@ -68,12 +68,20 @@ def merge_demands(name: str, members: Sequence[Service], demands: Sequence[tuple
                 from_hours=min(d.from_hours for d in known),
                 to_hours=max(d.to_hours for d in known),
                 min_replicas=max(d.min_replicas for d in known),
-                availability_fraction=max(
-                    (d.availability_fraction for d in known if d.availability_fraction), default=None
+                availability_fraction=strictest_availability(known),
+                zone_share_fraction=min(
+                    (d.zone_share_fraction for d in known if d.zone_share_fraction is not None), default=None
                 ),
+                spot_share_fraction=min(d.spot_share_fraction for d in known),
+                round_robin=any(d.round_robin for d in known),
             )
         )
     return MergedDemands(demands=merged, shares=shares or [tuple(1.0 / len(members) for _ in members)])
+
+
+def strictest_availability(users: Iterable[Service | ServiceDemand]) -> float | None:
+    """The highest availability that any of those who share replicas asks for."""
+    return max((u.availability_fraction for u in users if u.availability_fraction), default=None)
 
 
 def _load(demand: ServiceDemand | None, at: float) -> float:

@@ -14,11 +14,13 @@ from gpu_opt.domain.option import JobOption, ReplicaOption
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rent:
-    """One rented price in a pool, by period. `max_instances` is what the offer itself allows at one time."""
+    """One rented price in a pool, by period, to be had from `from_hours` on. `max_instances` is what the offer itself
+    allows at one time."""
 
     offer: Offer
     usd_per_instance_hour: tuple[float, ...]
     max_instances: int | None = None
+    from_hours: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -256,7 +256,8 @@ def _book_rent(
                 for workload, share in wanted.items():
                     usage.planned[term_id, cell.period, workload] += planned * rate * share / total
                     usage.plan_hours[pool, cell.period, workload] += planned * share / total
-        order = sorted(range(len(rents)), key=lambda r: (rents[r].usd_per_instance_hour[cell.period], r))
+        here = [r for r, rent in enumerate(rents) if rent.from_hours <= cell.start_hours + 1e-6]
+        order = sorted(here, key=lambda r: (rents[r].usd_per_instance_hour[cell.period], r))
         for number, r in enumerate(order):
             cap = rents[r].max_instances
             last = number == len(order) - 1

@@ -67,7 +67,7 @@ def _covered(data: LpData) -> frozenset[str]:
     for term in data.terms:
         pools |= set(term.plan_rates) if term.market.is_savings_plan else {term.pool}
     for pool in data.pools.values():
-        if len(pool.rents) != 1 or any(rent.max_instances is not None for rent in pool.rents):
+        if len(pool.rents) != 1 or any(r.max_instances is not None or r.from_hours > 0.0 for r in pool.rents):
             pools.add(pool.id)
     return frozenset(pool for pool in pools if pool in data.pools)
 
@@ -84,13 +84,15 @@ def _dates(data: LpData) -> dict[str, frozenset[float]]:
     by_pool: dict[str, set[float]] = defaultdict(set)
     for period in data.horizon.periods:
         by_pool[""] |= {period.start_hours, period.end_hours}
+    for pool in data.pools.values():
+        by_pool[pool.id] |= {rent.from_hours for rent in pool.rents}
     for standing in data.standing:
         by_pool[standing.pool] |= {standing.from_hours, standing.to_hours}
     for purchase in data.purchases:
         by_pool[purchase.pool] |= {t for d in purchase.deliveries for t in (d.start_hours, d.end_hours)}
     for term in data.terms:
-        for pool in term.plan_rates or (term.pool,):
-            by_pool[pool] |= {t for s in term.starts for t in (s.start_hours, s.end_hours)}
+        for name in term.plan_rates or (term.pool,):
+            by_pool[name] |= {t for s in term.starts for t in (s.start_hours, s.end_hours)}
     for credit in data.credits:
         by_pool[""].add(data.horizon.hours_at(credit.expires) + 24.0)
     return {

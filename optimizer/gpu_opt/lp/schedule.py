@@ -64,7 +64,7 @@ class Room:
         pools = {pool} | {
             p for limit in self.data.limits for p, _ in limit.rent_weight if _touches(limit.rent_weight, pool)
         }
-        times = {start}
+        times = {start} | {r.from_hours for r in self.data.pools[pool].rents if start < r.from_hours < end}
         for name in pools:
             for span in (*self.alive[name], *self.used[name]):
                 times |= {t for t in (span.start_hours, span.end_hours) if start < t < end}
@@ -79,7 +79,7 @@ class Room:
 
     def _rentable(self, pool: str, hours: float, rented: float) -> float:
         rents = self.data.pools[pool].rents
-        caps = [r.max_instances for r in rents]
+        caps = [r.max_instances for r in rents if r.from_hours <= hours + _TINY_HOURS]
         room = float("inf") if None in caps else sum(float(c) for c in caps if c is not None) - rented
         market = str(rents[0].offer.market)
         for limit in self.data.limits:

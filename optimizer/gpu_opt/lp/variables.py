@@ -95,6 +95,15 @@ def direct_price(data: LpData, grid: Grid, pool: str, period: int) -> float:
     return rents[0].usd_per_instance_hour[period] if rents else 0.0
 
 
+def spot_price(data: LpData, grid: Grid, pool: str, period: int) -> float:
+    """What an hour costs on spot where rent variables carry the price of all hours that a run takes, though those in
+    which it waits for an instance aren't paid for; elsewhere 0."""
+    if pool not in grid.covered or not data.pools[pool].spot:
+        return 0.0
+    prices = data.pools[pool].rents[0].usd_per_instance_hour
+    return max(prices) if period < 0 else prices[period]
+
+
 def overlap_hours(start: float, end: float, low: float, high: float) -> float:
     """Hours that [start, end) and [low, high) share."""
     return max(0.0, min(end, high) - max(start, low))
@@ -116,6 +125,9 @@ def _single_runs(run: RunVars, data: LpData, grid: Grid, d: int, demand: RunDema
             for p, period in enumerate(data.horizon.periods):
                 hours = overlap_hours(start, end, period.start_hours, period.end_hours)
                 paid = hours * candidate.instances * paid_ratio(data, candidate)
+                run.charge(
+                    var, (paid - hours * candidate.instances) * spot_price(data, grid, pool.id, p), p, pool.provider
+                )
                 usd = direct_price(data, grid, pool.id, p) + pool.busy_usd_per_hour.get(candidate.phase, 0.0)
                 run.charge(var, paid * usd, p, pool.provider)
             if demand.usd_per_hour_late is not None:
@@ -136,8 +148,11 @@ def _recurring_runs(run: RunVars, data: LpData, grid: Grid, d: int, demand: RunD
         var = run.model.var(f"runs[{d},{c}]", high=float(demand.runs), integer=True)
         run.many[d, c] = var
         hours = candidate.instances * candidate.elapsed_hours * paid_ratio(data, candidate)
+        waiting = hours - candidate.instances * candidate.elapsed_hours
+        period = max(demand.period, 0)
+        run.charge(var, waiting * spot_price(data, grid, pool.id, demand.period), period, pool.provider)
         usd = direct_price(data, grid, pool.id, demand.period) + pool.busy_usd_per_hour.get(candidate.phase, 0.0)
-        run.charge(var, hours * usd, max(demand.period, 0), pool.provider)
+        run.charge(var, hours * usd, period, pool.provider)
         if candidate.pool not in grid.coupled:
             continue
         for index, cell in enumerate(grid.cells[candidate.pool]):
@@ -205,6 +220,8 @@ def _capacity(run: RunVars, data: LpData, grid: Grid) -> None:
                 continue
             for r, rent in enumerate(pool.rents):
                 most = cell.hours * rent.max_instances if rent.max_instances is not None else float("inf")
+                if rent.from_hours > cell.start_hours + 1e-6:
+                    most = 0.0
                 var = run.model.var(f"rent[{pool_id},{r},{index}]", high=most)
                 run.rent[pool_id, r, index] = var
                 run.charge(var, rent.usd_per_instance_hour[cell.period], cell.period, pool.provider)
