@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from gpu_opt.answer.alternatives import binding_limits, describe_runner_up, without_choice
 from gpu_opt.answer.assemble import Solved, Stamp, assemble
+from gpu_opt.answer.deadlines import longer_windows, postponed
 from gpu_opt.answer.document import to_json
-from gpu_opt.answer.infeasible import later_deadlines, workloads_without_candidates
+from gpu_opt.answer.infeasible import workloads_without_candidates
 from gpu_opt.answer.rounds import solve_rounds
 from gpu_opt.answer.simulation import (
     Key,
@@ -24,7 +25,6 @@ from gpu_opt.candidates.sizing import Sizing
 from gpu_opt.domain.offer import Offer
 from gpu_opt.domain.plan import Plan, RunnerUp
 from gpu_opt.domain.question import Question
-from gpu_opt.domain.workload import TrainJob
 from gpu_opt.errors import GpuOptError, Infeasible, NoPlanInTime
 from gpu_opt.lp.schedule import Placement
 from gpu_opt.verify import check
@@ -67,8 +67,14 @@ def plan(question: Question, offers: Iterable[Offer], options: PlanOptions) -> P
     built = build_data(question, offers, _sizing(question, options))
     hopeless = workloads_without_candidates(built)
     if hopeless:
-        raise Infeasible(hopeless, _later_deadlines(question, offers, built, options))
-    solved, verdicts = _solve_and_simulate(question, offers, built, options)
+        limit = options.time_limit_seconds
+        raise Infeasible(hopeless, longer_windows(question, offers, built, gap=options.gap, time_limit_seconds=limit))
+    try:
+        solved, verdicts = _solve_and_simulate(question, offers, built, options)
+    except Infeasible as found:
+        later = postponed(question, offers, built, gap=options.gap, time_limit_seconds=_EXTRA_SECONDS)
+        repairs = sorted([*found.repairs, *later], key=lambda repair: (repair[1], repair[0]))
+        raise Infeasible(found.conflict, repairs) from None
     options.progress("alternatives")
     runner_up = _runner_up(solved, options) if options.runner_up else None
     binding = binding_limits(solved, worth=options.runner_up, time_limit_seconds=_EXTRA_SECONDS)
@@ -79,40 +85,6 @@ def plan(question: Question, offers: Iterable[Offer], options: PlanOptions) -> P
     if problems:
         raise GpuOptError("the plan failed its own check and is not shown: " + "; ".join(problems[:3]))
     return replace(answer, verified=True)
-
-
-def _later_deadlines(
-    question: Question, offers: tuple[Offer, ...], built: Built, options: PlanOptions
-) -> list[tuple[str, float]]:
-    """The change of deadlines that makes a plan possible, with what that plan costs; none where it wouldn't help."""
-    factors = later_deadlines(built)
-    if not factors:
-        return []
-    moved, words = [], []
-    for workload in question.workloads:
-        factor = factors.get(workload.name)
-        if factor is None or not isinstance(workload, TrainJob):
-            moved.append(workload)
-            continue
-        start = max(workload.earliest_hours, workload.active_from_hours, 0.0)
-        hours = (min(workload.deadline_hours, question.horizon.hours) - start) * factor * (1.0 + 1e-9)
-        if start + hours > question.horizon.hours:
-            return []
-        moved.append(replace(workload, deadline_hours=start + hours))
-        words.append(f"raise the deadline of {workload.name} to {hours:,.1f} h after its start")
-    changed = replace(question, workloads=tuple(moved))
-    again = build_data(changed, offers, _sizing(changed, options))
-    if workloads_without_candidates(again):
-        return []
-    try:
-        return [
-            (
-                " and ".join(words),
-                solve_rounds(again, gap=options.gap, time_limit_seconds=options.time_limit_seconds).total_usd,
-            )
-        ]
-    except GpuOptError:
-        return []
 
 
 def _solve_and_simulate(

@@ -1,4 +1,4 @@
-"""Services (contract, section 7.5), with one kind of instance at $80 an hour in January's 744 h unless told otherwise."""
+"""Services (contract, section 7.5): instances of $80 an hour in the 744 h of January, unless told otherwise."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import date
 
 import pytest
@@ -22,7 +23,7 @@ def test_runs_take_turns_on_the_one_instance_that_a_quota_allows(count: int) -> 
     assert found.objective_usd == hours * 80.0
     assert found.certified
     ends = [(run.start_hours, run.end_hours) for run in found.schedule]
-    assert all(before[1] <= after[0] + 1e-6 for before, after in zip(ends, ends[1:], strict=False))
+    assert all(before[1] <= after[0] + 1e-6 for before, after in itertools.pairwise(ends))
 
 
 def test_runs_that_fit_by_no_order_are_infeasible_not_out_of_time() -> None:

@@ -86,6 +86,9 @@ def explain(program: Program, *, time_limit_seconds: float) -> Infeasible:
         repair = _repair(program.run.model, families[name], name, time_limit_seconds)
         if repair is not None:
             repairs.append(repair)
+    if not repairs and conflict:
+        together = _together(program.run.model, {name: families[name] for name in conflict}, time_limit_seconds)
+        repairs += [together] if together is not None else []
     words = [f"{name} can't be kept together with what is asked" for name in conflict]
     if not words:
         words = ["the workloads' windows can't be met together on the capacity that stands there"]
@@ -141,18 +144,44 @@ def _conflict(model: Model, families: dict[str, list[int]], time_limit_seconds: 
     return [name for name, var in sorted(slacks.items()) if result.values[var] > 1e-6]
 
 
+def _together(model: Model, rows: dict[str, list[int]], time_limit_seconds: float) -> tuple[str, float] | None:
+    """The change of all the limits at once, where no single one is enough."""
+    relaxed, slacks = _elastic(model, rows, 1.0)
+    least = solve(relaxed, gap=0.0, time_limit_seconds=time_limit_seconds)
+    if not least.has_solution:
+        return None
+    amounts = {name: _amount(least.values[slacks[name]], name) for name in rows}
+    priced = relaxed.fixed({slacks[name]: amount for name, amount in amounts.items()})
+    priced.costs, priced.constant = dict(model.costs), model.constant
+    cost = solve(priced, gap=0.01, time_limit_seconds=time_limit_seconds)
+    if not cost.has_solution:
+        return None
+    words = [_raised(model, rows[name], name, amount) for name, amount in amounts.items() if amount > 0.0]
+    return " and ".join(words), round(cost.objective, 2)
+
+
+def _amount(slack: float, name: str) -> float:
+    """What a limit is raised by: budgets by dollars and cents, everything else by whole units."""
+    if "budget" in name:
+        return -(-(slack - 1e-6) * 100 // 1) / 100 if slack > 1e-6 else 0.0
+    return float(-(-(slack - 1e-6) // 1))
+
+
+def _raised(model: Model, rows: list[int], name: str, amount: float) -> str:
+    limit = max(model.rows[index][3] for index in rows)
+    return f"raise {name} by {amount:,.2f} (to at most {limit + amount:,.2f})"
+
+
 def _repair(model: Model, rows: list[int], name: str, time_limit_seconds: float) -> tuple[str, float] | None:
     relaxed, slacks = _elastic(model, {name: rows}, 1.0)
     least = solve(relaxed, gap=0.0, time_limit_seconds=time_limit_seconds)
     if not least.has_solution:
         return None
-    amount = least.values[slacks[name]]
-    limit = max(model.rows[index][3] for index in rows)
-    whole = float(-(-(amount - 1e-6) // 1)) if "budget" not in name else amount
+    whole = _amount(least.values[slacks[name]], name)
     priced = relaxed.fixed({slacks[name]: whole})
     priced.costs = dict(model.costs)
     priced.constant = model.constant
     cost = solve(priced, gap=0.01, time_limit_seconds=time_limit_seconds)
     if not cost.has_solution:
         return None
-    return f"raise {name} by {whole:,.2f} (to at most {limit + whole:,.2f})", round(cost.objective, 2)
+    return _raised(model, rows, name, whole), round(cost.objective, 2)
