@@ -62,6 +62,16 @@ def test_an_unknown_stack_is_replaced_with_a_note_and_a_wider_interval() -> None
     assert width[1] > width[0]
 
 
+def test_an_optimizer_that_is_not_known_counts_as_adam_and_is_named() -> None:
+    options, _ = ask(replace(JOB, optimizer="sophia"), node(), gangs=(8,))
+    assert any("'sophia' is not known" in note for note in options[0].notes)
+
+
+def test_a_stack_without_runs_of_its_own_says_so() -> None:
+    options, _ = ask(replace(JOB, stack="torchtitan"), node(), gangs=(8,))
+    assert any("no runs of torchtitan" in note for note in options[0].notes)
+
+
 def test_too_little_memory_is_refused_with_the_need_and_its_largest_line() -> None:
     job = replace(JOB, kind="finetune", method="full", stack="hf-peft", max_gpus=1)
     _, refused = ask(job, node("L4", 1.0), gangs=(1,))
@@ -84,7 +94,7 @@ def test_a_part_that_lacks_the_precision_is_refused_and_names_what_it_has() -> N
     assert "bf16" in refused[0].reason
     _, turing = ask(JOB, node("T4", 1.0))
     assert turing[0].code == "precision"
-    assert "fp16" in turing[0].reason
+    assert "set `precision: fp16`" in turing[0].reason
 
 
 def test_a_network_minimum_refuses_slower_and_unknown_networks() -> None:

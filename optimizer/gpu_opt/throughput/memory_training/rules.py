@@ -74,8 +74,17 @@ def known_optimizers() -> tuple[str, ...]:
 
 def normal_optimizer(text: str) -> str:
     """An optimizer's name in the table's spelling; `adam` for one that is not known."""
-    name = text.strip().lower().replace("-", "_").replace("adamw8bit", "adamw_8bit").replace("8_bit", "8bit")
+    name = _folded(text)
     return name if name in _OPTIMIZER_STATE_BYTES else "adam"
+
+
+def is_known_optimizer(text: str) -> bool:
+    """Whether the table has an optimizer, in any spelling."""
+    return _folded(text) in _OPTIMIZER_STATE_BYTES
+
+
+def _folded(text: str) -> str:
+    return text.strip().lower().replace("-", "_").replace("adamw8bit", "adamw_8bit").replace("8_bit", "8bit")
 
 
 @cache

@@ -9,7 +9,7 @@ from gpu_opt.domain.model import ModelSpec
 from gpu_opt.domain.option import Interval, Rejection
 from gpu_opt.domain.workload import TrainJob
 from gpu_opt.throughput.calibration.profile import Calibration
-from gpu_opt.throughput.memory_training import rules_of
+from gpu_opt.throughput.memory_training import is_known_optimizer, rules_of
 from gpu_opt.throughput.training.columns import (
     device_of,
     dims_of,
@@ -44,8 +44,9 @@ def precision_gap(job: TrainJob, shape: Shape, accelerator: Accelerator) -> Reje
     """A rejection when the part lacks the precision, or the 16-bit type that everything else runs in."""
     precision = base_precision(job.precision)
     has = sorted(accelerator.peak_tflops)
+    hint = ": set `precision: fp16`" if precision == "bf16" and "fp16" in has else ""
     if linear_peak_tflops(accelerator, precision) is None:
-        reason = f"{accelerator.name} has no {precision}; it computes in {', '.join(has)}"
+        reason = f"{accelerator.name} has no {precision}; it computes in {', '.join(has)}{hint}"
         return Rejection(workload=job.name, subject=shape.name, code="precision", reason=reason)
     if half_peak_tflops(accelerator, precision) is None and precision not in ("fp32", "tf32"):
         reason = f"{accelerator.name} has no bf16 for what stays in 16 bits; it computes in {', '.join(has)}"
@@ -79,6 +80,8 @@ def prepare(
     if batch is None:
         batch = default_batch_tokens(model, kind=job.kind, method=method)
         notes = (*notes, f"global batch of {batch:,.0f} tokens assumed")
+    if not is_known_optimizer(job.optimizer):
+        notes = (*notes, f"optimizer {job.optimizer!r} is not known: memory of Adam")
     if shape.network_gbps is None:
         notes = (
             *notes,
