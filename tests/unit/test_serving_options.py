@@ -33,6 +33,8 @@ def test_a_model_that_is_too_big_is_rejected_with_its_gib() -> None:
     assert not options
     assert rejection.code == "memory"
     assert "GiB" in rejection.reason
+    assert rejection.shortfall_ratio is not None
+    assert rejection.shortfall_ratio > 1.0
 
 
 def test_a_limit_below_the_best_latency_is_rejected_with_both_numbers() -> None:

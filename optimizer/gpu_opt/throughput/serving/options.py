@@ -139,6 +139,7 @@ def _too_big(name: str, shape: Shape, profile: ServingProfile, closest: MemoryNe
         reason = f"{profile.name}: the layout asked for doesn't fit the {shape.gpus:g} GPUs of {shape.name}."
         return Rejection(workload=name, subject=shape.name, code="layout", reason=reason)
     fixed = closest.usable_bytes - closest.pool_bytes
+    ratio = fixed / closest.usable_bytes if fixed > closest.usable_bytes > 0 else None
     what = f"weights {closest.weights_bytes / GIB_BYTES:,.1f} GiB"
     have = closest.usable_bytes / GIB_BYTES
     if fixed > closest.usable_bytes:
@@ -146,7 +147,7 @@ def _too_big(name: str, shape: Shape, profile: ServingProfile, closest: MemoryNe
     else:
         left = closest.pool_bytes / GIB_BYTES
         reason = f"{what} leave {left:,.1f} GiB of {have:,.1f} GiB usable per GPU: one sequence doesn't fit."
-    return Rejection(workload=name, subject=shape.name, code="memory", reason=reason)
+    return Rejection(workload=name, subject=shape.name, code="memory", reason=reason, shortfall_ratio=ratio)
 
 
 def _too_slow(name: str, shape: Shape, grid: Grid, slo: Slo | None) -> Rejection:
@@ -159,7 +160,10 @@ def _too_slow(name: str, shape: Shape, grid: Grid, slo: Slo | None) -> Rejection
         reason = f"{label} is at best {best[key]:,.0f} ms, limit {limits[key]:,.0f} ms."
     else:
         reason = f"No layout meets all limits at once; {label} is the tightest (limit {limits[key]:,.0f} ms)."
-    return Rejection(workload=name, subject=shape.name, code="latency", reason=reason)
+    ratio = best[key] / limits[key]
+    return Rejection(
+        workload=name, subject=shape.name, code="latency", reason=reason, shortfall_ratio=ratio if ratio > 1.0 else None
+    )
 
 
 def _service_option(

@@ -69,10 +69,13 @@ def find_format(spelling: str) -> WeightFormat | None:
     return weight_formats().get(_spellings().get(name, name))
 
 
-def kv_bytes_per_element(kv_precision: str, weights: WeightFormat) -> float:
-    """Bytes of one KV element. Blank and `auto` follow the engines: the weights' 16-bit type, 2 bytes."""
+def kv_bytes_per_element(kv_precision: str, weights: WeightFormat, engine: str = "") -> float:
+    """Bytes of one KV element. Blank and `auto` follow the engines: the weights' 16-bit type, 2 bytes; TensorRT-LLM's
+    FP8 and FP4 checkpoints carry an FP8 cache."""
     name = kv_precision.strip().lower().rstrip("?")
     if name in ("", "auto"):
+        if engine == "tensorrt-llm" and weights.compute in ("fp8", "fp4"):
+            return 1.0
         return 4.0 if weights.name == "fp32" else 2.0
     if name in ("int4", "nvfp4", "fp4"):
         return 0.5625

@@ -120,7 +120,7 @@ def fitting_replicas(
 ) -> tuple[list[Sized], MemoryNeed | None]:
     """Replicas that fit, in one instance or, where none does, in as few as it takes; else the closest need."""
     device = dataclasses.replace(accelerator, memory_gib=shape.memory_gib_per_gpu or accelerator.memory_gib)
-    kv_bytes = kv_bytes_per_element(kv_precision, plan.format)
+    kv_bytes = kv_bytes_per_element(kv_precision, plan.format, engine.name)
     closest: MemoryNeed | None = None
     for instances in (1, *instance_counts(shape)):
         found: list[Sized] = []
