@@ -55,9 +55,8 @@ def _run(row: Mapping[str, str]) -> Row | Skipped:
         return Skipped(id=name, reason="tokens_b is blank")
     gpus = int(number(row.get("n_gpus")) or 512)
     sequence = number(row.get("seq_len")) or _DEFAULT_SEQUENCE
-    batch = max(
-        default_batch_tokens(model, kind="pretrain", method="full"), gpus * sequence * _LEAST_SEQUENCES_PER_RANK
-    )
+    usual = default_batch_tokens(model, kind="pretrain", method="full", tokens=tokens * _BILLION)
+    batch = max(usual, gpus * sequence * _LEAST_SEQUENCES_PER_RANK)
     job = TrainJob(
         name=name,
         kind="pretrain",

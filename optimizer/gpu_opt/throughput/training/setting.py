@@ -78,7 +78,7 @@ def prepare(
     precision = base_precision(job.precision)
     batch = job.global_batch_tokens
     if batch is None:
-        batch = default_batch_tokens(model, kind=job.kind, method=method)
+        batch = default_batch_tokens(model, kind=job.kind, method=method, tokens=job.tokens_per_run)
         notes = (*notes, f"global batch of {batch:,.0f} tokens assumed")
     if not is_known_optimizer(job.optimizer):
         notes = (*notes, f"optimizer {job.optimizer!r} is not known: memory of Adam")
