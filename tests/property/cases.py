@@ -285,3 +285,35 @@ def _random_workload(rng: random.Random, name: str, when: Horizon) -> Any:
     if what == "scale":
         rest["autoscale_efficiency_fraction"] = 0.85
     return service(name, when, loads, rates, **rest)
+
+
+def small_question(seed: int) -> tuple[Question, list[Offer]]:
+    """A question that is solved exactly in a moment, and is feasible: L4 and A100 are to be had in any number."""
+    rng = random.Random(seed)
+    when = horizon(rng.choice((1, 2)), rng.choice(("month", "quarter")), after=rng.choice(("hold", "none")))
+    offers = random_offers(rng)
+    offers += [offer("z", "a100.8", "A100-80GB-SXM", 8.0, 30.0), offer("z", "l4.1", "L4", 1.0, 1.5)]
+    workloads: list[Any] = []
+    for index in range(rng.randint(1, 2)):
+        name, what = f"w{index}", rng.choice(("job", "batch", "hours", "serve"))
+        if what == "job":
+            hours = round(rng.uniform(10.0, 60.0), 1)
+            lengths = {("H100-SXM", 8.0): hours, ("A100-80GB-SXM", 8.0): 2.2 * hours}
+            workloads.append(job(name, when, lengths, deadline_hours=rng.choice((3.0, 6.0)) * hours))
+        elif what == "batch":
+            rates = {("H100-SXM", 1.0): 20.0, ("A100-80GB-SXM", 1.0): 9.0, ("L4", 1.0): 1.0}
+            workloads.append(batch(name, when, rng.uniform(1e6, 1e8), rates, per_period=rng.random() < 0.5))
+        elif what == "hours":
+            demand = {"H100-SXM": [rng.uniform(500.0, 9_000.0) for _ in when.periods]}
+            workloads.append(gpu_hours(name, when, demand, substitutes={"A100-80GB-SXM": 0.4}))
+        else:
+            rates = {("H100-SXM", 2.0): 7.0, ("A100-80GB-SXM", 4.0): 5.0, ("L4", 1.0): 0.9}
+            workloads.append(service(name, when, [(1.0, rng.uniform(1.0, 20.0))], rates))
+    quotas = (Quota(name="h", gpu="H100*", max_instances=rng.randint(1, 3)),) if rng.random() < 0.4 else ()
+    question = Question(horizon=when, workloads=tuple(workloads), consider=(Market.RESERVED_1Y,), quotas=quotas)
+    return question, offers
+
+
+def cents_of(plan: Plan) -> float:
+    """What the rounding of its lines to the cent can move a plan's cost by, in USD."""
+    return 0.01 * (len(plan.cost_lines) + 4)
