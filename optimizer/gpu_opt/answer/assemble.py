@@ -10,7 +10,8 @@ from gpu_opt.answer.allocations import choices_of, workload_plans
 from gpu_opt.answer.calendar import scheduled_runs
 from gpu_opt.answer.commitments import commitment_plans, purchase_plans
 from gpu_opt.answer.evidence import evidence
-from gpu_opt.answer.lines import AFTER_HORIZON, cost_lines
+from gpu_opt.answer.line import AFTER_HORIZON
+from gpu_opt.answer.lines import cost_lines
 from gpu_opt.answer.notices import notices
 from gpu_opt.answer.uncertainty import cost_range_usd
 from gpu_opt.candidates.build import Built
@@ -116,10 +117,7 @@ def assemble(
     choices = choices_of(data, decision, solved.placements, confirmed)
     workloads = workload_plans(question, built, solved.usage, choices, solved.lines, shares)
     objective = solved.total_usd
-    bound = min(solved.bound_usd, objective)
-    if objective - bound <= _CENT_USD * (len(solved.lines) + 1):  # each line is rounded to the cent
-        bound = objective
-    gap = (objective - bound) / abs(objective) if objective else 0.0
+    bound, gap = _proof(solved)
     batches = [w.name for w in question.workloads if isinstance(w, BatchJob)]
     low, high = cost_range_usd(solved.lines, choices, objective)
     certified = solved.proved and gap <= stamp.gap + 1e-9
@@ -168,6 +166,15 @@ def assemble(
         runner_up=runner_up,
         evidence=evidence(question, data, solved.program.grid, decision, solved.placements, shares),
     )
+
+
+def _proof(solved: Solved) -> tuple[float, float]:
+    """The bound, equal to the objective where only the rounding of lines to the cent lies between, and the gap."""
+    objective = solved.total_usd
+    bound = min(solved.bound_usd, objective)
+    if objective - bound <= _CENT_USD * (len(solved.lines) + 1):
+        bound = objective
+    return bound, (objective - bound) / abs(objective) if objective else 0.0
 
 
 def _billed_usd(data: LpData, decision: Decision, lines: Iterable[CostLine]) -> float:

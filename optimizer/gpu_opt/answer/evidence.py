@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gpu_opt.answer.lines import sources_of
+from gpu_opt.answer.sources import sources_of
 from gpu_opt.candidates.serving import REPAIR_HOURS
 from gpu_opt.domain.program import Purchase, Term
 from gpu_opt.domain.question import Question
@@ -48,17 +48,7 @@ def evidence(
             {"start_hours": a.start_hours, "end_hours": a.end_hours, "level_fraction": a.level_fraction}
             for a in data.after
         ],
-        "limits": [
-            {
-                "id": limit.id,
-                "maximum": limit.maximum,
-                "unit": limit.unit,
-                "rent_weight": {f"{pool}|{market}": w for (pool, market), w in sorted(limit.rent_weight.items())},
-                "term_weight": dict(sorted(limit.term_weight.items())),
-                "standing_weight": dict(sorted(limit.standing_weight.items())),
-            }
-            for limit in data.limits
-        ],
+        "limits": _limits(data),
         "budget": {
             "basis": data.budget.basis,
             "total_usd": data.budget.total_usd,
@@ -68,6 +58,27 @@ def evidence(
         },
         "max_providers": data.max_providers,
         "occupancy_fraction": data.occupancy_fraction,
+        **_charges(data),
+        "sites": [{"name": s.name, "power_kw_free": s.power_kw_free, "racks_free": s.racks_free} for s in data.sites],
+    }
+
+
+def _limits(data: LpData) -> list[Json]:
+    return [
+        {
+            "id": limit.id,
+            "maximum": limit.maximum,
+            "unit": limit.unit,
+            "rent_weight": {f"{pool}|{market}": w for (pool, market), w in sorted(limit.rent_weight.items())},
+            "term_weight": dict(sorted(limit.term_weight.items())),
+            "standing_weight": dict(sorted(limit.standing_weight.items())),
+        }
+        for limit in data.limits
+    ]
+
+
+def _charges(data: LpData) -> Json:
+    return {
         "overheads": [
             {
                 "provider": o.provider,
@@ -85,7 +96,6 @@ def evidence(
             for a in data.agreements
         ],
         "credits": [{"provider": c.provider, "usd": c.usd, "expires": c.expires.isoformat()} for c in data.credits],
-        "sites": [{"name": s.name, "power_kw_free": s.power_kw_free, "racks_free": s.racks_free} for s in data.sites],
     }
 
 

@@ -21,6 +21,7 @@ from gpu_opt.throughput.availability import spare_replicas
 from gpu_opt.throughput.goodput import mtti_hours
 
 LEAST_REPLICA_NETWORK_GBPS = 100.0  # engines' guides ask for 100 Gb/s and more between nodes of one replica
+_TINY_SHARE = 1e-9
 REPAIR_HOURS = {"rented": 1.0, "owned": 24.0}  # contract, section 7.5
 
 
@@ -67,20 +68,33 @@ def _loads(service: Service, horizon: Horizon, ratio: float) -> tuple[BlockLoad,
 
 
 def _laid(blocks: Sequence[TrafficBlock], horizon: Horizon) -> list[tuple[TrafficBlock, float, float]]:
-    """Named blocks where the horizon has them; the others one after the other, highest load first."""
+    """Named blocks where the horizon has them; the others, highest load first, one after the other in what is left."""
     places: dict[str, tuple[float, float]] = {}
     at = 0.0
     for named in horizon.blocks:
         places[named.name] = (at, at + named.hours_share_fraction)
         at += named.hours_share_fraction
-    if all(block.name in places for block in blocks) and places:
-        return [(block, *places[block.name]) for block in blocks]
-    laid, at = [], 0.0
-    for block in sorted(blocks, key=lambda b: (-b.requests_per_second, b.name)):
-        end = min(1.0, at + block.hours_share_fraction)
-        laid.append((block, at, 1.0 if end > 1.0 - 1e-9 else end))
-        at = end
+    laid = [(block, *places[block.name]) for block in blocks if block.name in places]
+    gaps = _gaps([(low, high) for _, low, high in laid])
+    for block in sorted((b for b in blocks if b.name not in places), key=lambda b: (-b.requests_per_second, b.name)):
+        left = block.hours_share_fraction
+        while left > _TINY_SHARE and gaps:
+            low, high = gaps[0]
+            end = high if high - low <= left + _TINY_SHARE else low + left
+            laid.append((block, low, end))
+            left -= end - low
+            gaps = [(end, high), *gaps[1:]] if high - end > _TINY_SHARE else gaps[1:]
     return laid
+
+
+def _gaps(taken: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """What is left of the day."""
+    found, at = [], 0.0
+    for low, high in sorted(taken):
+        if low - at > _TINY_SHARE:
+            found.append((at, low))
+        at = max(at, high)
+    return [*found, (at, 1.0)] if 1.0 - at > _TINY_SHARE else found
 
 
 def replica_candidates(

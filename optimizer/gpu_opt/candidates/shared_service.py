@@ -49,34 +49,46 @@ def merge_demands(name: str, members: Sequence[Service], demands: Sequence[tuple
     shares: list[tuple[float, ...]] = []
     for period in sorted({d.period for each in demands for d in each}):
         parts = [next((d for d in each if d.period == period), None) for each in demands]
-        marks = sorted({m for d in parts if d for b in d.blocks for m in (b.low_fraction, b.high_fraction)})
-        blocks = []
-        for low, high in itertools.pairwise(marks):
-            loads = [_load(part, (low + high) / 2) for part in parts]
-            total = sum(loads)
-            blocks.append(
-                BlockLoad(name=f"{low:.3g}-{high:.3g}", low_fraction=low, high_fraction=high, requests_per_second=total)
-            )
-            if total > 0.0:
-                shares.append(tuple(load / total for load in loads))
-        known = [part for part in parts if part is not None]
-        merged.append(
-            replace(
-                known[0],
-                workload=name,
-                blocks=tuple(blocks),
-                from_hours=min(d.from_hours for d in known),
-                to_hours=max(d.to_hours for d in known),
-                min_replicas=max(d.min_replicas for d in known),
-                availability_fraction=strictest_availability(known),
-                zone_share_fraction=min(
-                    (d.zone_share_fraction for d in known if d.zone_share_fraction is not None), default=None
-                ),
-                spot_share_fraction=min(d.spot_share_fraction for d in known),
-                round_robin=any(d.round_robin for d in known),
-            )
-        )
+        times = sorted({t for d in parts if d for t in (d.from_hours, d.to_hours)})
+        for start, end in itertools.pairwise(times):
+            active = [d if d and d.from_hours <= start and end <= d.to_hours else None for d in parts]
+            if any(active):
+                demand, mixes = _merged(name, active, start, end)
+                merged.append(demand)
+                shares += mixes
     return MergedDemands(demands=merged, shares=shares or [tuple(1.0 / len(members) for _ in members)])
+
+
+def _merged(
+    name: str, parts: Sequence[ServiceDemand | None], start: float, end: float
+) -> tuple[ServiceDemand, list[tuple[float, ...]]]:
+    """The demand of those that are active together, under the strictest of their rules; the share of each by block."""
+    known = [part for part in parts if part is not None]
+    marks = sorted({m for d in known for b in d.blocks for m in (b.low_fraction, b.high_fraction)})
+    blocks, shares = [], []
+    for low, high in itertools.pairwise(marks):
+        loads = [_load(part, (low + high) / 2) for part in parts]
+        total = sum(loads)
+        blocks.append(
+            BlockLoad(name=f"{low:.3g}-{high:.3g}", low_fraction=low, high_fraction=high, requests_per_second=total)
+        )
+        if total > 0.0:
+            shares.append(tuple(load / total for load in loads))
+    demand = replace(
+        known[0],
+        workload=name,
+        blocks=tuple(blocks),
+        from_hours=start,
+        to_hours=end,
+        min_replicas=max(d.min_replicas for d in known),
+        availability_fraction=strictest_availability(known),
+        zone_share_fraction=min(
+            (d.zone_share_fraction for d in known if d.zone_share_fraction is not None), default=None
+        ),
+        spot_share_fraction=min(d.spot_share_fraction for d in known),
+        round_robin=any(d.round_robin for d in known),
+    )
+    return demand, shares
 
 
 def strictest_availability(users: Iterable[Service | ServiceDemand]) -> float | None:

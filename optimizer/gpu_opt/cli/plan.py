@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _HAVE = "What one has: 8xp5.48xlarge@us-east-1:2027-08-31[:USD_PER_HOUR]; without a price it is paid already."
 
 
-def command(
+def command(  # long: the signature is the list of options
     workload: Annotated[Path | None, typer.Argument(help="A workload file; or ask by options.")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--out", help="Write the plan as JSON here.")] = None,
     form: Annotated[PlanFormat, typer.Option("--format", help="How to print.")] = PlanFormat.TABLE,

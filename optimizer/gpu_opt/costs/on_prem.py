@@ -71,7 +71,7 @@ class OnPremCost(Mapping[str, float]):
         return dict(self)
 
 
-def cost(
+def cost(  # long: its signature is the list of inputs by their names
     *,
     N: float = value_of("base_node_gpus"),
     srv: float = value_of("base_node_server_usd"),

@@ -35,7 +35,7 @@ class ParameterCount:
 
 
 def attention_params_per_layer(spec: ModelSpec) -> int:
-    """M1: the projections of one attention layer, grouped-query or latent (MLA), with biases and gate."""
+    """P1: the projections of one attention layer, grouped-query or latent (MLA), with biases and gate."""
     hidden, heads, size = spec.hidden_size, spec.heads, spec.head_size
     if spec.mla_kv_rank:
         query_size, value_size = size + spec.mla_rope_size, spec.mla_v_head_size or size
@@ -51,7 +51,7 @@ def attention_params_per_layer(spec: ModelSpec) -> int:
 
 
 def mlp_params(spec: ModelSpec, ffn_size: int) -> int:
-    """M1: one feed-forward block: gate, up and down, or up and down alone."""
+    """P1: one feed-forward block: gate, up and down, or up and down alone."""
     matrices = 3 if spec.gated_mlp else 2
     bias = (matrices - 1) * ffn_size + spec.hidden_size if spec.mlp_bias else 0
     return matrices * spec.hidden_size * ffn_size + bias
@@ -59,7 +59,7 @@ def mlp_params(spec: ModelSpec, ffn_size: int) -> int:
 
 @cache
 def count_parameters(spec: ModelSpec) -> ParameterCount:
-    """M1: parameters by part; a total within 1 % of what is published (norms and biases in full, no MTP heads)."""
+    """P1: parameters by part; a total within 1 % of what is published (norms and biases in full, no MTP heads)."""
     hidden = spec.hidden_size
     moe_layers = spec.layers - spec.dense_layers if spec.experts else 0
     dense_layers = spec.layers - moe_layers
