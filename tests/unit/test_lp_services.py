@@ -145,3 +145,29 @@ def test_a_service_is_paid_for_the_days_it_is_active() -> None:
     when = horizon(1, "month")
     found = solve(when, [service("s", 10.0, when, active_from_hours=24.0 * 10, active_to_hours=24.0 * 15)], [offer()])
     assert found.objective_usd == 5 * 24 * 80
+
+
+def test_members_of_a_pool_that_are_never_active_together_need_one_replica() -> None:
+    when = horizon(1, "month")
+    first = service("a", 10.0, when, pool="one", active_to_hours=240.0)
+    second = service("b", 10.0, when, pool="one", active_from_hours=480.0)
+    # 240 h of January for the one, 264 h for the other, nothing in between
+    assert solve(when, [first, second], [offer()]).objective_usd == (240 + 264) * 80
+
+
+def test_members_of_a_pool_add_up_only_while_both_are_active() -> None:
+    when = horizon(1, "month")
+    first = service("a", 10.0, when, pool="one", active_to_hours=480.0)
+    second = service("b", 10.0, when, pool="one", active_from_hours=240.0)
+    assert solve(when, [first, second], [offer()]).objective_usd == (240 + 2 * 240 + 264) * 80
+
+
+def test_blocks_that_the_horizon_does_not_name_are_laid_in_what_the_named_leave() -> None:
+    blocks = (NamedBlock(name="night", hours_share_fraction=0.5), NamedBlock(name="day", hours_share_fraction=0.5))
+    when = horizon(1, "month", blocks=blocks)
+    scale = {"autoscale_efficiency_fraction": 1.0, "pool": "one"}
+    first = service("a", [("day", 0.5, 15.0), ("x", 0.25, 1.0), ("y", 0.25, 9.0)], when, **scale)
+    second = service("b", [("day", 0.5, 1.0), ("night", 0.5, 15.0)], when, **scale)
+    # day: 16 → 2; at night y first: 9 + 15 = 24 → 3, then x: 1 + 15 = 16 → 2
+    found = solve(when, [first, second], [offer()])
+    assert found.objective_usd == pytest.approx((2 * 0.5 + 3 * 0.25 + 2 * 0.25) * MONTH * 80)
