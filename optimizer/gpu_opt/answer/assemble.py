@@ -103,7 +103,7 @@ def member_shares(built: Built) -> dict[str, dict[str, float]]:
     return shares
 
 
-def assemble(
+def assemble(  # long: a plan has many fields, one a line
     question: Question,
     solved: Solved,
     stamp: Stamp,
