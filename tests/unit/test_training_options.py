@@ -141,6 +141,12 @@ def test_max_gpus_bounds_the_gang() -> None:
     assert max(option.gpus for option in options) == 32
 
 
+def test_an_instance_larger_than_the_gang_allowed_is_refused() -> None:
+    _, refused = ask(replace(JOB, max_gpus=4), node())
+    assert refused[0].code == "max-gpus"
+    assert "8 GPUs" in refused[0].reason
+
+
 def test_a_calibration_of_the_stack_changes_the_speed_and_says_so() -> None:
     faster = stack_constants("megatron-bridge")["efficiency"] * 1.1
     calibration = Calibration(

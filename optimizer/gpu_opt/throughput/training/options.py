@@ -130,6 +130,9 @@ def _no_gang(
             f"the largest line is {missed.largest} with {missed.largest_gib:.1f} GiB"
         )
         return Rejection(workload=job.name, subject=shape.name, code="memory", reason=reason)
+    if not sizes and job.max_gpus is not None and job.max_gpus < shape.gpus:
+        reason = f"one instance has {shape.gpus:g} GPUs, and at most {job.max_gpus} are asked for"
+        return Rejection(workload=job.name, subject=shape.name, code="max-gpus", reason=reason)
     if not sizes:
         limit = f"at most {job.max_gpus} GPUs" if job.max_gpus is not None else "the largest gang"
         reason = f"weights alone don't fit on {limit} of {shape.gpu} with {shape.gpus:g} per instance"
