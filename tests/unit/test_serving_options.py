@@ -172,3 +172,8 @@ def test_sixty_shapes_take_less_than_half_a_second() -> None:
 def test_disaggregation_that_is_left_to_the_tool_is_named_in_the_notes() -> None:
     options, _ = ask(service("llama-3-8b", disaggregated="auto"), "H100-SXM", 1)
     assert "disaggregated" in options[0].notes[-1]
+
+
+def test_requests_beyond_the_models_positions_are_noted() -> None:
+    options, _ = ask(service("llama-2-7b", inputs=6000), "H100-SXM", 1)
+    assert "4,096 positions" in options[0].notes[0]

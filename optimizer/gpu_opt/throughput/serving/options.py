@@ -131,7 +131,16 @@ def _prepare(
     )
     if not sized:
         return _too_big(work.name, shape, profile, closest)
-    return sized, plan, engine
+    return sized, _with_position_note(plan, profile, requests), engine
+
+
+def _with_position_note(plan: ComputePlan, profile: ServingProfile, requests: Requests) -> ComputePlan:
+    """Requests beyond the trained positions still run where the engine scales them; the option says so."""
+    tokens = requests.input_tokens + requests.output_tokens
+    if not profile.max_positions or tokens <= profile.max_positions:
+        return plan
+    note = f"requests of {tokens:,.0f} tokens exceed the model's {profile.max_positions:,.0f} positions: rope scaling"
+    return dataclasses.replace(plan, note=f"{plan.note}; {note}" if plan.note else note)
 
 
 def _too_big(name: str, shape: Shape, profile: ServingProfile, closest: MemoryNeed | None) -> Rejection:
