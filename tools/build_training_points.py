@@ -18,6 +18,7 @@ if __package__ in (None, ""):
 
 from fit_training import DATA, clean, published_tokens, read
 
+from gpu_opt.throughput.accuracy.notes import read_hints
 from gpu_opt.throughput.accuracy.report import Skipped
 from gpu_opt.throughput.accuracy.training_points import point_of
 from gpu_opt.throughput.training.columns import dims_of, task_of
@@ -41,17 +42,33 @@ def even(rows: Sequence[Mapping[str, str]], count: int) -> list[Mapping[str, str
     return [rows[place * len(rows) // count] for place in range(count)]
 
 
+def own_words(row: Mapping[str, str]) -> str:
+    """What the notes and the source tell about a run, in this project's words."""
+    hints = read_hints(row["notes"], row["source"])
+    parts = [
+        f"{hints.node_network_gbps:g} Gbps node network" if hints.node_network_gbps else "",
+        f"VP={hints.virtual_stages}" if hints.virtual_stages else "",
+        f"zero1 group={hints.shard_group}" if hints.shard_group else "",
+        f"grad_accum={hints.accumulation}" if hints.accumulation else "",
+        f"lora r={hints.lora_rank}" if hints.lora_rank else "",
+        "chunked loss" if hints.chunked_loss else "",
+        "fused kernels" if hints.fused_kernels else "",
+        "" if row["tokens_per_s_per_gpu"] or not row["tflops_per_gpu"] else "speed from TFLOP/s",
+    ]
+    return "; ".join(filter(None, parts))
+
+
 def with_speed(row: Mapping[str, str]) -> dict[str, str]:
     """The row with a speed in tokens per second, where its source gives one in TFLOP/s."""
     point = point_of(row)
     if row["tokens_per_s_per_gpu"] or not row["tflops_per_gpu"] or isinstance(point, Skipped):
-        return dict(row)
+        return {**row, "notes": own_words(row)}
     task = task_of(
         sequence=point.sequence, batch_sequences=1.0, method=point.method, lora_rank=16, precision=point.precision
     )
     flops = float(model_flops_per_token(dims_of(point.model), task)[0])
     tokens = published_tokens(row, point, flops)
-    return {**row, "tokens_per_s_per_gpu": f"{tokens:.6g}", "notes": f"speed from TFLOP/s; {row['notes'][:60]}"}
+    return {**row, "tokens_per_s_per_gpu": f"{tokens:.6g}", "notes": own_words(row)}
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -44,5 +44,5 @@ def read_hints(notes: str, source: str) -> Hints:
         accumulation=_number(_ACCUMULATION, notes),
         lora_rank=_number(_RANK, notes) if "lora" in lowered else None,
         chunked_loss="liger" in lowered or "chunked" in lowered or "cut cross" in lowered,
-        fused_kernels="foak" in lowered or "liger" in lowered or "unsloth" in lowered,
+        fused_kernels="foak" in lowered or "liger" in lowered or "unsloth" in lowered or "fused" in lowered,
     )

@@ -16,7 +16,7 @@ Array = npt.NDArray[np.float64]
 
 
 class Columns:
-    """Helpers that frozen column dataclasses share."""
+    """What all column dataclasses can do."""
 
     __slots__ = ()
 

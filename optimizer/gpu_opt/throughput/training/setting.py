@@ -66,27 +66,15 @@ def prepare(
     method = "full" if job.kind == "pretrain" else job.method
     stack, stack_known, notes = resolve_stack(job.stack, accelerator, kind=job.kind, method=method)
     constants = stack_constants(stack.name)
-    calibrated = calibration is not None and calibration.stack == stack.name
-    interval = None
-    if calibration is not None and calibrated:
-        constants.update(calibration.constants)
-        notes = (*notes, f"calibrated by {calibration.name} ({calibration.runs} runs)")
-        if accelerator.name in calibration.gpus:
-            interval = Interval(
-                low_ratio=calibration.low_ratio, high_ratio=calibration.high_ratio, own_log_sd=calibration.log_sd
-            )
+    ours = calibration if calibration is not None and calibration.stack == stack.name else None
+    if ours is not None:
+        constants.update(ours.constants)
+        notes = (*notes, f"calibrated by {ours.name} ({ours.runs} runs)")
     precision = base_precision(job.precision)
     batch = job.global_batch_tokens
     if batch is None:
         batch = default_batch_tokens(model, kind=job.kind, method=method, tokens=job.tokens_per_run)
         notes = (*notes, f"global batch of {batch:,.0f} tokens assumed")
-    if not is_known_optimizer(job.optimizer):
-        notes = (*notes, f"optimizer {job.optimizer!r} is not known: memory of Adam")
-    if shape.network_gbps is None:
-        notes = (
-            *notes,
-            "network unknown: 100 Gb/s per GPU assumed on linked boards, else 25 Gb/s in all",
-        )
     sequences = max(1, round(batch / job.sequence_length_tokens))
     setting = Setting(
         accelerator=accelerator,
@@ -110,10 +98,27 @@ def prepare(
         stack=stack,
         method=method,
         stack_known=stack_known and is_fitted(stack.name),
-        calibrated=calibrated,
-        interval=interval,
-        notes=notes,
+        calibrated=ours is not None,
+        interval=_own_interval(ours, accelerator),
+        notes=(*notes, *_unknowns(job, shape)),
     )
+
+
+def _own_interval(calibration: Calibration | None, accelerator: Accelerator) -> Interval | None:
+    """A calibration's interval, on the GPUs that it measured."""
+    if calibration is None or accelerator.name not in calibration.gpus:
+        return None
+    return Interval(low_ratio=calibration.low_ratio, high_ratio=calibration.high_ratio, own_log_sd=calibration.log_sd)
+
+
+def _unknowns(job: TrainJob, shape: Shape) -> tuple[str, ...]:
+    """Notes on what the tables don't know."""
+    notes = []
+    if not is_known_optimizer(job.optimizer):
+        notes.append(f"optimizer {job.optimizer!r} is not known: memory of Adam")
+    if shape.network_gbps is None:
+        notes.append("network unknown: 100 Gb/s per GPU assumed on linked boards, else 25 Gb/s in all")
+    return tuple(notes)
 
 
 def _space(job: TrainJob, model: ModelSpec, shape: Shape, stack: StackInfo, sequences: int, method: str) -> Space:
