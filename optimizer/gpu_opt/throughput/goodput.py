@@ -161,7 +161,7 @@ def run_time(
 def _spot(
     work: float, rate: float, interval: float | None, write_hours: float, restart_hours: float, reacquire_hours: float
 ) -> RunTime:
-    """S2, S3: expectation and spread of a run cut into checkpoint intervals, or of one that saves nothing."""
+    """G4, G5: expectation and spread of a run cut into checkpoint intervals, or of one that saves nothing."""
     if interval is None and work * rate > 1.0:
         raise SpotNeedsCheckpoints(
             f"a spot run of {work:.1f} h without checkpoints is interrupted every {1.0 / rate:.1f} h on average: "
