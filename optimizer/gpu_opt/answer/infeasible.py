@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 
 from gpu_opt.candidates.build import Built
 from gpu_opt.domain.option import Rejection
@@ -80,19 +81,29 @@ def later_deadlines(built: Built) -> dict[str, float]:
 def explain(program: Program, *, time_limit_seconds: float) -> Infeasible:
     """The limits that stand in each other's way, and for each the least change that admits a plan by itself."""
     families = _limits(program.run.model)
+    stated = _stated(program)
     conflict = _conflict(program.run.model, families, time_limit_seconds)
     repairs: list[tuple[str, float]] = []
     for name in conflict[:_MOST_REPAIRS]:
-        repair = _repair(program.run.model, families[name], name, time_limit_seconds)
+        repair = _repair(program.run.model, families[name], name, stated, time_limit_seconds)
         if repair is not None:
             repairs.append(repair)
     if not repairs and conflict:
-        together = _together(program.run.model, {name: families[name] for name in conflict}, time_limit_seconds)
+        together = _together(program.run.model, {name: families[name] for name in conflict}, stated, time_limit_seconds)
         repairs += [together] if together is not None else []
     words = [f"{name} can't be kept together with what is asked" for name in conflict]
     if not words:
         words = ["the workloads' windows can't be met together on the capacity that stands there"]
     return Infeasible(words, sorted(repairs, key=lambda r: (r[1], r[0])))
+
+
+def _stated(program: Program) -> dict[str, float]:
+    """Limits as the question states them; rows hold what is left of them beside what stands already."""
+    data = program.data
+    found = {_words("C6_quota", limit.id): limit.maximum for limit in data.limits}
+    budget = data.budget
+    sums = {"C14_total": budget.total_usd, "C14_period": budget.per_period_usd, "C14_hourly": budget.per_hour_usd}
+    return found | {_words(family, ""): most for family, most in sums.items() if most is not None}
 
 
 def _limits(model: Model) -> dict[str, list[int]]:
@@ -144,7 +155,9 @@ def _conflict(model: Model, families: dict[str, list[int]], time_limit_seconds: 
     return [name for name, var in sorted(slacks.items()) if result.values[var] > 1e-6]
 
 
-def _together(model: Model, rows: dict[str, list[int]], time_limit_seconds: float) -> tuple[str, float] | None:
+def _together(
+    model: Model, rows: dict[str, list[int]], stated: Mapping[str, float], time_limit_seconds: float
+) -> tuple[str, float] | None:
     """The change of all the limits at once, where no single one is enough."""
     relaxed, slacks = _elastic(model, rows, 1.0)
     least = solve(relaxed, gap=0.0, time_limit_seconds=time_limit_seconds)
@@ -156,7 +169,7 @@ def _together(model: Model, rows: dict[str, list[int]], time_limit_seconds: floa
     cost = solve(priced, gap=0.01, time_limit_seconds=time_limit_seconds)
     if not cost.has_solution:
         return None
-    words = [_raised(model, rows[name], name, amount) for name, amount in amounts.items() if amount > 0.0]
+    words = [_raised(model, rows[name], name, amount, stated) for name, amount in amounts.items() if amount > 0.0]
     return " and ".join(words), round(cost.objective, 2)
 
 
@@ -167,12 +180,14 @@ def _amount(slack: float, name: str) -> float:
     return float(-(-(slack - 1e-6) // 1))
 
 
-def _raised(model: Model, rows: list[int], name: str, amount: float) -> str:
-    limit = max(model.rows[index][3] for index in rows)
+def _raised(model: Model, rows: list[int], name: str, amount: float, stated: Mapping[str, float]) -> str:
+    limit = stated.get(name, max(model.rows[index][3] for index in rows))
     return f"raise {name} by {amount:,.2f} (to at most {limit + amount:,.2f})"
 
 
-def _repair(model: Model, rows: list[int], name: str, time_limit_seconds: float) -> tuple[str, float] | None:
+def _repair(
+    model: Model, rows: list[int], name: str, stated: Mapping[str, float], time_limit_seconds: float
+) -> tuple[str, float] | None:
     relaxed, slacks = _elastic(model, {name: rows}, 1.0)
     least = solve(relaxed, gap=0.0, time_limit_seconds=time_limit_seconds)
     if not least.has_solution:
@@ -184,4 +199,4 @@ def _repair(model: Model, rows: list[int], name: str, time_limit_seconds: float)
     cost = solve(priced, gap=0.01, time_limit_seconds=time_limit_seconds)
     if not cost.has_solution:
         return None
-    return _raised(model, rows, name, whole), round(cost.objective, 2)
+    return _raised(model, rows, name, whole, stated), round(cost.objective, 2)

@@ -141,7 +141,8 @@ def _decide(search: _Search, program: Program, seconds: float, start: dict[str, 
             raise NoPlanInTime(_NO_CALENDAR)
         if not program.grid.complete:
             search.relaxed_bound(exact=False)
-            raise NoPlanInTime(_NO_START)
+            if program.data.budget.per_period_usd is None:
+                raise NoPlanInTime(_NO_START)
         raise explain(program, time_limit_seconds=_EXPLAIN_SECONDS)
     if result.status == "limit":
         raise NoPlanInTime(f"no plan was found within {seconds:.0f} s. Raise --time-limit, or narrow the scope.")

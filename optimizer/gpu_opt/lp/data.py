@@ -75,12 +75,14 @@ class LpData:
 
 def without_calendar(data: LpData) -> LpData | None:
     """A relaxation for a bound: runs that happen once are only hours in their window, at their cheapest period's price.
+    Budgets of single periods are left out.
 
     None where it matters in which period money is spent, so that the relaxation would not be one.
     """
-    if data.agreements or data.credits or data.budget.per_period_usd is not None:
+    if data.agreements or data.credits:
         return None
-    return replace(data, runs=tuple(d if d.recurring else replace(d, recurring=True) for d in data.runs))
+    runs = tuple(d if d.recurring else replace(d, recurring=True) for d in data.runs)
+    return replace(data, runs=runs, budget=replace(data.budget, per_period_usd=None))
 
 
 def ceiling(value: float) -> int:

@@ -57,8 +57,9 @@ def starts_of(data: LpData, times: Times) -> tuple[Starts, bool]:
     for user in users:
         if user.candidate.pool not in times.coupled:
             timed = _timed_prices(data, user.candidate.pool)
-            own = _own(user, shared) if timed else {user.demand.from_hours}
+            own = _own(user, shared) | _straddling(data, user) if timed else {user.demand.from_hours}
             found[user.d, user.c] = _fitting(user, own)
+            complete = complete and (len(own) == 1 or data.budget.per_period_usd is None)
     most = max(_LEAST_STARTS, min(MOST_STARTS, _MOST_VARIABLES // max(1, len(users))))
     for group in times.groups:
         members = set(group) & times.coupled
@@ -85,11 +86,12 @@ def _of_group(
         if late:
             ends = marks | {u.demand.latest_hours for u in users} | {u.demand.deadline_hours for u in users}
             tried |= {e - s - user.candidate.elapsed_hours for e in ends for s in chains}
-        first = queues[user.d, user.c] | _own(user, marks)
+        first = queues[user.d, user.c] | _own(user, marks) | _straddling(data, user)
         kept = _fitting(user, tried | first)
         if len(kept) > most:
             whole = False
             kept = _some(_fitting(user, first), kept, most)
+        whole = whole and data.budget.per_period_usd is None
         yield user, kept, whole
 
 
@@ -104,6 +106,21 @@ def _own(user: _User, marks: Iterable[float]) -> set[float]:
     length, demand = user.candidate.elapsed_hours, user.demand
     ends = {demand.latest_hours - length, demand.deadline_hours - length}
     return {demand.from_hours} | {t for mark in marks for t in (mark, mark - length)} | ends
+
+
+def _straddling(data: LpData, user: _User) -> set[float]:
+    """Where a budget limits each period: starts that put an eighth, a quarter … of the run, or just as much as the
+    budget pays for by itself, before or behind a period's end."""
+    most_usd = data.budget.per_period_usd
+    if most_usd is None:
+        return set()
+    length, candidate = user.candidate.elapsed_hours, user.candidate
+    parts = {length * eighth / 8 for eighth in range(1, 8)}
+    for rent in data.pools[candidate.pool].rents[:1]:
+        paid = candidate.paid_hours / length * candidate.instances * data.support_ratio(rent.offer.provider)
+        parts |= {most_usd / (usd * paid) for usd in rent.usd_per_instance_hour}
+    inner = [period.end_hours for period in data.horizon.periods[:-1]]
+    return {end - before for end in inner for part in parts if part < length for before in (part, length - part)}
 
 
 def _windows(data: LpData, pools: set[str]) -> set[float]:

@@ -11,6 +11,7 @@ from gpu_opt.lp.grid import Cell, Grid
 from gpu_opt.lp.solver import Model
 
 AFTER = -1
+_EARLY_USD = 0.002  # of starting everything as late as possible: below a cent in all, so that only ties are decided
 Expression = dict[int, float]
 
 
@@ -116,11 +117,13 @@ def paid_ratio(data: LpData, candidate: RunCandidate) -> float:
 
 
 def _single_runs(run: RunVars, data: LpData, grid: Grid, d: int, demand: RunDemand) -> None:
+    early = _EARLY_USD / (data.horizon.hours * len(data.runs))
     for c, candidate in enumerate(data.run_candidates[demand.workload]):
         pool = data.pools[candidate.pool]
         for k, start in enumerate(grid.starts.get((d, c), ())):
             var = run.model.var(f"run[{d},{c},{k}]", high=1.0, integer=True)
             run.once[d, c, k] = var
+            run.model.cost({var: early * start})
             end = start + candidate.elapsed_hours
             for p, period in enumerate(data.horizon.periods):
                 hours = overlap_hours(start, end, period.start_hours, period.end_hours)
