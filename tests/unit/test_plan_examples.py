@@ -173,3 +173,15 @@ def test_replicas_nobody_needs_take_over_no_rest_of_a_term(least):
     asked = cases.service("s", when, [(1.0, 20.0)], rates, growth_per_period_fraction=-0.5, min_replicas=least)
     found = cases.solve(Question(horizon=when, workloads=(asked,), consider=(Market.RESERVED_1Y,)), offers)
     assert found.objective_usd == 131_040.0
+
+
+@pytest.mark.parametrize(("most", "usd"), [(12.0, 24_000.0 + 400 * 40.0), (16.0, 1200 * 30.0)])
+def test_a_quota_in_gpus_counts_whole_instances(most, usd):
+    """1,200 instance-hours in 800 h: of 12 GPUs one instance of 8 runs at a time, 800 h at $30, and 400 h at $40
+    elsewhere; of 16 GPUs two do, all of it at $30."""
+    when = cases.horizon(1)
+    offers = [cases.offer("p", "h8", H100, 8, 30.0), cases.offer("q", "h8", H100, 8, 40.0)]
+    work = cases.gpu_hours("w", when, {H100: [1200 * 8.0]}, active_to_hours=800.0)
+    quota = Quota(name="g", provider="p", max_gpus=most)
+    found = cases.solve(Question(horizon=when, workloads=(work,), quotas=(quota,)), offers)
+    assert found.objective_usd == usd

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -126,9 +127,19 @@ def _quota(have: Estate, profiles: Mapping[str, Profile], limit: Json) -> Iterat
             standing.append((source["start_hours"], source["end_hours"], weight * source["instances"]))
     most, at = _highest(have, [profiles[p] for p in sorted(counted)], counted, counted, standing)
     fixed = max((_fixed(have, limit, source["start_hours"]) for source in have.evidence["capacity"]), default=0.0)
-    maximum = max(limit["maximum"], fixed)
+    maximum = max(_whole(limit), fixed)
     if most > maximum * (1.0 + _RELATIVE) + _RELATIVE:
         yield f"limit {limit['id']}: {most:g} {limit['unit']} at {at:g} h, at most {limit['maximum']:g} are allowed."
+
+
+def _whole(limit: Json) -> float:
+    """What whole instances can reach of a limit: of 12 GPUs, instances of 8 use 8 at one time."""
+    kinds = ("rent_weight", "term_weight", "standing_weight")
+    weights = {weight for kind in kinds for weight in limit[kind].values()}
+    if not weights or any(weight != int(weight) or weight <= 0 for weight in weights):
+        return float(limit["maximum"])
+    step = math.gcd(*(int(weight) for weight in weights))
+    return float(math.floor(limit["maximum"] / step + 1e-9) * step)
 
 
 def _fixed(have: Estate, limit: Json, at: float) -> float:

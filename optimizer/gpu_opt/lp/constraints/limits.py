@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 
+from gpu_opt.domain.program import Limit
 from gpu_opt.lp.data import LpData
 from gpu_opt.lp.grid import Grid
 from gpu_opt.lp.variables import Expression, RunVars
@@ -33,7 +35,16 @@ def add_quotas(run: RunVars, data: LpData, grid: Grid) -> None:
                 if s.from_hours <= middle < s.to_hours
             )
             if terms:
-                run.model.row(f"C6_quota[{limit.id},{index}]", terms, high=limit.maximum - fixed)
+                run.model.row(f"C6_quota[{limit.id},{index}]", terms, high=_whole(limit) - fixed)
+
+
+def _whole(limit: Limit) -> float:
+    """What whole instances can reach of a limit: of 12 GPUs, instances of 8 use 8 at one time."""
+    weights = [*limit.rent_weight.values(), *limit.term_weight.values(), *limit.standing_weight.values()]
+    if not weights or any(weight != int(weight) or weight <= 0 for weight in weights):
+        return limit.maximum
+    step = math.gcd(*(int(weight) for weight in weights))
+    return math.floor(limit.maximum / step + 1e-9) * float(step)
 
 
 def _rented(
