@@ -55,7 +55,9 @@ def _machine_pool(
     in_scope = not question.scope.providers or ONPREM in question.scope.providers
     allowed = in_scope and (not countries or site.country.upper()[:2] in countries)
     gpus = gpu_set(question.scope.gpus)
-    if key not in capacity.pools and allowed and (not gpus or system.gpu in gpus):
+    if not allowed or (gpus and system.gpu not in gpus):
+        capacity.closed.add(key)
+    if key not in capacity.pools:
         phases = {phase.value: machine.at_phase(phase) for phase in Phase}
         shape = hardware.system_shape(system)
         capacity.pools[key] = Pool(
@@ -95,9 +97,8 @@ def add_owned(question: Question, capacity: Capacity, owned: Owned) -> None:
         )
         return
     annuity = FixedLine(label="annuity", usd_per_instance_hour=machine.annuity_usd_per_hour)
-    if key not in capacity.pools:
-        capacity.warnings.append(f"{owned.name}: outside the scope: neither used nor counted")
-        return
+    if key in capacity.closed:
+        capacity.warnings.append(f"{owned.name}: outside the scope or data_residency: paid for, and not used")
     capacity.standing.append(
         Standing(
             id=owned.name,
@@ -118,7 +119,7 @@ def add_purchasable(question: Question, capacity: Capacity, wanted: Purchasable)
     system = _system(wanted.system, where)
     key = f"{ONPREM}/{site.name}/{system.name}"
     machine = _machine_pool(question, capacity, system, site, wanted.override, where, key)
-    if key not in capacity.pools:
+    if key in capacity.closed:
         return
     life = machine.life_years * HOURS_PER_YEAR
     orders = [
