@@ -12,10 +12,11 @@ GpuOptError                exit 1
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from gpu_opt.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Problem:
     """One thing wrong with an input: where it stands, what it is, what to do.
 

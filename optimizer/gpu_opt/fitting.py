@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from gpu_opt import hardware
 from gpu_opt.candidates.sizing import Sizing
@@ -12,6 +11,7 @@ from gpu_opt.domain.model import ModelSpec
 from gpu_opt.domain.option import JobOption, Layout, MemoryLine, ReplicaOption
 from gpu_opt.domain.question import Question
 from gpu_opt.domain.workload import BatchJob, GpuHours, Service, TrainJob, Workload
+from gpu_opt.records import record
 
 _USUAL_COUNTS = (1, 2, 4, 8)
 _ONE_MACHINE_GPUS = 16  # more than that in one shape is a rack
@@ -19,7 +19,7 @@ _FULL_GPUS = 8  # a machine that no table knows
 _ANNOUNCED = "announced"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FitOptions:
     """Which GPUs to look at: `gpus` are canonical names, empty for all that can be had."""
 
@@ -28,7 +28,7 @@ class FitOptions:
     serving_calibration: object | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Fit:
     """One way in which a workload runs on `gpus` GPUs of a shape. Speeds are tokens per second per GPU (of a service:
     those put out), with their P10 and P90; `requests_per_second` is that of one replica with its targets met.
@@ -54,7 +54,7 @@ class Fit:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Misfit:
     """Why a workload doesn't run on a shape."""
 
@@ -64,7 +64,7 @@ class Misfit:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class WorkloadFit:
     """All ways of one workload, those on few GPUs first, and the reasons of the GPUs on which there is none."""
 
@@ -77,7 +77,7 @@ class WorkloadFit:
     misfits: tuple[Misfit, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FitReport:
     """What was found. `on_offer` are the GPUs of machines that are rented or sold as far as the tables know; the
     others were looked at as parts."""

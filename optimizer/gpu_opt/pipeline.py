@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gpu_opt.answer.alternatives import binding_limits, describe_runner_up, without_choice
 from gpu_opt.answer.assemble import Solved, Stamp, assemble
@@ -27,6 +27,7 @@ from gpu_opt.domain.plan import Plan, RunnerUp
 from gpu_opt.domain.question import Question
 from gpu_opt.errors import GpuOptError, Infeasible, NoPlanInTime
 from gpu_opt.lp.schedule import Placement
+from gpu_opt.records import record
 from gpu_opt.verify import check
 
 _EXTRA_SECONDS = 10.0
@@ -37,7 +38,7 @@ def _silent(message: str) -> None:
     del message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PlanOptions:
     """How to solve, and what to write on the plan. `gap` 0 asks for the exact optimum."""
 

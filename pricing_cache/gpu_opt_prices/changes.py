@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from gpu_opt.domain.offer import Offer
+from gpu_opt.records import record
 from gpu_opt_prices.table import offer_key
 
 _SAME_FRACTION = 1e-9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Change:
     """Offers that came, went, changed their price (offer as it is now, USD before, USD after), or stayed."""
 

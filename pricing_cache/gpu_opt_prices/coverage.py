@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from gpu_opt.domain.offer import Market, Offer
+from gpu_opt.records import record
 from gpu_opt_prices.snapshot_files import unusable_rows
 
 # Providers sell these and nothing here prices them, with what is known of them (providers' pages, 2026).
@@ -22,7 +22,7 @@ SOLD_TERMS = (
 STALE_DAYS = 180
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Coverage:
     """Counts and dates of one provider and market."""
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
 from gpu_opt.domain.offer import Offer
 from gpu_opt.errors import GpuOptError
+from gpu_opt.records import record
 from gpu_opt_prices.columns import parse_date
 from gpu_opt_prices.invariants import effective_usd_per_hour
 from gpu_opt_prices.reader import parse_offers
 from gpu_opt_prices.store import history_files
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class DayPrice:
     """The cheapest purchasable price per GPU-hour of one GPU and market on one day."""
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from gpu_opt.domain.offer import Market, Offer
+from gpu_opt.records import record
 from gpu_opt.units import HOURS_PER_YEAR
 from gpu_opt_prices.cells import SENTINEL_USD
 from gpu_opt_prices.table import offer_key
@@ -19,7 +19,7 @@ PROPORTION_TOLERANCE_FRACTION = 0.10
 _EQUAL_FRACTION = 1e-9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Finding:
     """One rule that an offer breaks. `error` ones make the data unfit; the others are worth a look."""
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from pathlib import Path
 
+from gpu_opt.records import record
+
 SNAPSHOT_DIR = Path(__file__).parent / "snapshot"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Manifest:
     """Rows, dates and hash of the snapshot's files."""
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
 from functools import cache
 
 from gpu_opt.domain.offer import Offer
+from gpu_opt.records import record
 from gpu_opt_prices.manifest import SNAPSHOT_DIR
 from gpu_opt_prices.reader import read_offers
 
 _UNUSABLE = "unusable"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Unusable:
     """A row of the snapshot's sources that is known and can't be an offer."""
 

@@ -10,10 +10,11 @@ from datetime import date
 from functools import cached_property
 
 from gpu_opt.domain.offer import Offer
+from gpu_opt.records import record
 from gpu_opt_prices.columns import offers_csv
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Refused:
     """A row that is not used. `code` groups, `reason` is a sentence, `value` the offending cell and nothing more.
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from gpu_opt.domain.offer import Offer
+from gpu_opt.records import record
 from gpu_opt_prices.changes import Change, compare
 from gpu_opt_prices.effective import provider_offers
 from gpu_opt_prices.store import Cached, locked, read_cached, write_cached
 from gpu_opt_prices.table import OfferTable, offer_key, sorted_offers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Keep:
     """Old rows that stay though their region answered, because the answer leaves them out: a market ("" is any) of a
     region ("" is any), GPUs by pattern."""

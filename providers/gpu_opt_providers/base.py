@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from typing import Any, ClassVar
 
 from gpu_opt.domain.offer import Market
+from gpu_opt.records import record
 from gpu_opt_providers.transport import FetchFailed, Http
 
 Row = dict[str, str]
@@ -20,7 +21,7 @@ Row = dict[str, str]
 __all__ = ["Adapter", "FetchFailed", "Fetched", "Missing", "Parsed", "Request", "Row", "Unusable", "offer_row"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Request:
     """What is asked for: `regions`, empty for all; regions known from before; the day of the prices."""
 
@@ -29,7 +30,7 @@ class Request:
     today: date
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Missing:
     """What an answer leaves out and old rows should keep standing for: a market in a region ("" is any), GPUs by
     pattern."""
@@ -40,7 +41,7 @@ class Missing:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Fetched:
     """A provider's answer as it came. `payloads` are by region, or by "" where one answer holds for all."""
 
@@ -51,7 +52,7 @@ class Fetched:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Unusable:
     """An entry that no row can be made of."""
 
@@ -60,7 +61,7 @@ class Unusable:
     value: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Parsed:
     """Rows of regions that answered, and what is not in them. `failed` maps a region to the reason."""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from gpu_opt.domain.hardware import Shape
 from gpu_opt.domain.offer import Market
+from gpu_opt.records import record
 from gpu_opt_providers.base import Row, Unusable, offer_row
 from gpu_opt_providers.gpus import known_types
 
@@ -25,7 +25,7 @@ _SSD = "ssd"
 _SSD_SKU = re.compile(r"ssd backed local storage|local ssd", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Family:
     """How a family's SKUs are called: `core` begins its core and RAM SKUs, `gpu` names its GPU SKU.
 

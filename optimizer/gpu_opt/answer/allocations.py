@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from gpu_opt.answer.energy import Energy, energy_of
 from gpu_opt.candidates.build import Built
@@ -17,9 +16,10 @@ from gpu_opt.lp.data import LpData, ceiling
 from gpu_opt.lp.decision import Decision
 from gpu_opt.lp.evaluate import Usage, service_instances
 from gpu_opt.lp.schedule import Placement
+from gpu_opt.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Chosen:
     """The option behind a workload's use of a pool in a period, its kind of work, and how much there is of it."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from gpu_opt.answer.allocations import choices_of, workload_plans
 from gpu_opt.answer.calendar import scheduled_runs
@@ -24,13 +23,14 @@ from gpu_opt.lp.data import LpData
 from gpu_opt.lp.decision import Decision
 from gpu_opt.lp.evaluate import Usage, measure, sources
 from gpu_opt.lp.schedule import Placement
+from gpu_opt.records import record
 from gpu_opt.units import HOURS_PER_YEAR
 
 MOST_REJECTED = 2000
 _CENT_USD = 0.01
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Solved:
     """A program with the decision taken and the calendar built from it; `bound_usd` is of the unrestricted program."""
 
@@ -49,7 +49,7 @@ class Solved:
         return total(self.lines)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Stamp:
     """What identifies the inputs: hashes, dates, versions; and the gap asked for."""
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpu_opt import hardware
 from gpu_opt.candidates.build import Built
 from gpu_opt.costs.defaults import value_of
 from gpu_opt.costs.energy import Unknown, carbon_g_per_kwh
 from gpu_opt.costs.power import WATTS_PER_KW, Phase, host_class, node_power_kw, phase_draw
 from gpu_opt.domain.program import Pool
+from gpu_opt.records import record
 
 _GRAMS_PER_KG = 1000.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Energy:
     """At the meter, cooling included; carbon is None where nobody knows the grid."""
 

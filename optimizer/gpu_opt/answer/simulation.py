@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gpu_opt import hardware
 from gpu_opt.answer.assemble import Solved
@@ -11,12 +11,13 @@ from gpu_opt.candidates.sizing import Sizing
 from gpu_opt.domain.option import Layout, ReplicaOption
 from gpu_opt.domain.program import ReplicaCandidate
 from gpu_opt.domain.workload import Service
+from gpu_opt.records import record
 
 REQUESTS = 4000  # of one simulation: forty of them above P99
 Key = tuple[str, str, float, Layout]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Verdict:
     """A chosen option by (service, shape, GPUs, layout), as the simulation found it; None where no rate holds.
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpu_opt.domain.program import FixedLine, Term
 from gpu_opt.lp.data import LpData
+from gpu_opt.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Source:
     """What a source of paid capacity costs by the instance-hour, line by line, and whom it is paid to."""
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from gpu_opt.candidates.capacity import Capacity
 from gpu_opt.candidates.match import workload_admits
 from gpu_opt.domain.offer import Offer
 from gpu_opt.domain.program import FluidCandidate, Limit, Pool, ReplicaCandidate, RunCandidate, RunDemand
 from gpu_opt.domain.question import Question
+from gpu_opt.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Sharing:
     """How pools stand to each other.
 

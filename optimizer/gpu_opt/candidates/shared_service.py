@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gpu_opt.domain.program import BlockLoad, ReplicaCandidate, ServiceDemand
 from gpu_opt.domain.workload import Service, Workload
 from gpu_opt.errors import InputError, Problem
+from gpu_opt.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Group:
     """A service by itself, or all that name one pool."""
 
@@ -19,7 +20,7 @@ class Group:
     members: tuple[Service, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class MergedDemands:
     """Demands of a group, and in each of its blocks the share of the load that each member has."""
 

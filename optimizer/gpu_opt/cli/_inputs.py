@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from gpu_opt.cli._ages import check_ages
 from gpu_opt.cli._offers import load_offers
 from gpu_opt.domain.question import Question
+from gpu_opt.records import record
 
 if TYPE_CHECKING:
     from gpu_opt.domain.offer import Offer
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from gpu_opt_prices.table import OfferTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Inputs:
     """A question with the offers that may answer it. `gaps` is what prices are known to lack."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -14,6 +14,7 @@ from gpu_opt import __version__
 from gpu_opt.cli._common import clean_line, colour, silent_stdout, write_json
 from gpu_opt.cli._offers import cache_dir
 from gpu_opt.errors import GpuOptError
+from gpu_opt.records import record
 
 _LIBRARIES = ("typer", "pydantic", "PyYAML", "numpy", "pulp")
 _EXTRAS = {
@@ -23,7 +24,7 @@ _EXTRAS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Finding:
     """One line of the report. `state` is ok, absent (an option that is not installed) or broken."""
 

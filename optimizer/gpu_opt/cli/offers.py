@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -18,6 +17,7 @@ from gpu_opt.cli._offers import load_offers
 from gpu_opt.domain.names import nearest
 from gpu_opt.domain.offer import Market, Offer
 from gpu_opt.errors import InputError, Problem
+from gpu_opt.records import record
 
 if TYPE_CHECKING:
     from gpu_opt_prices.table import OfferTable
@@ -40,7 +40,7 @@ class SortKey(StrEnum):
     OFFER = "offer"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Priced:
     """An offer with its price over what it brings: GPUs, dense bf16 (else fp16) peak, GPU memory."""
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 from gpu_opt.costs._tables import rows
 from gpu_opt.costs.checks import Checks
 from gpu_opt.costs.defaults import value_of
 from gpu_opt.errors import InputError, Problem
+from gpu_opt.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Climate:
     """A preset: the share of hours that need no chiller, and the chiller's coefficient of performance."""
 

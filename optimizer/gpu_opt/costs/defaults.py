@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 from gpu_opt.costs._tables import optional_float, rows
+from gpu_opt.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Default:
     """One assumption. `low` and `high` span what is seen in practice; None where nobody says."""
 

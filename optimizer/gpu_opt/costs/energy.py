@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 from gpu_opt.costs._tables import rows
 from gpu_opt.hardware.regions import countries_in, country_of
+from gpu_opt.records import record
 
 _SAME_COUNTRY = {"UK": "GB", "EL": "GR"}  # ISO 3166 reserves both for these countries
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Electricity:
     """A price of energy, demand charges included where the source is an average of bills.
 
@@ -26,7 +27,7 @@ class Electricity:
     fallback: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Carbon:
     """Location-based carbon of the grid, without that of building the machines.
 
@@ -40,7 +41,7 @@ class Carbon:
     fallback: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Unknown:
     """No source tells: what was asked, and why there is no answer."""
 

@@ -13,12 +13,13 @@ from gpu_opt.costs.power import NodePower, complete_power, fabric
 from gpu_opt.domain.hardware import System
 from gpu_opt.domain.question import Site, SystemOverride
 from gpu_opt.errors import Problem
+from gpu_opt.records import record
 
 _FROM_FILE = "workload file"
 _RESIDUAL_AGES_YEARS = (3, 4, 5, 7)  # those that defaults.csv has a residual for
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Assumption:
     """A number that the workload file didn't give. `confidence` is empty where the source states none."""
 
@@ -29,7 +30,7 @@ class Assumption:
     confidence: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class MachineInputs:
     """`inputs` are those of `on_prem.cost`, all but `P_busy` and `util`."""
 

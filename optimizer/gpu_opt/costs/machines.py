@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gpu_opt.costs.energy import Carbon, Unknown
 from gpu_opt.costs.machine_inputs import Assumption, MachineInputs, resolve
@@ -10,13 +10,14 @@ from gpu_opt.costs.on_prem import cost
 from gpu_opt.costs.power import NodePower, Phase
 from gpu_opt.domain.hardware import System
 from gpu_opt.domain.question import Site, SystemOverride
+from gpu_opt.records import record
 from gpu_opt.units import HOURS_PER_YEAR
 
 _CONFIDENCES = ("none", "low", "medium", "high")
 _TABLE_NUMBERS = ("price_usd", "max_kw", "idle_kw", "train_kw", "infer_kw")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RunningLine:
     """One thing that a standing machine costs by the hour of 8,760, busy or not."""
 
@@ -24,7 +25,7 @@ class RunningLine:
     usd_per_hour: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class MachineCost:
     """The cost of one machine. Power in kW is IT load with the machine's part of the fabric, before cooling.
 

@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from gpu_opt.costs.checks import Checks
 from gpu_opt.costs.defaults import value_of
 from gpu_opt.costs.finance import MONTHS_PER_YEAR, annuity_usd_per_year, crf, straight_line_usd_per_year
+from gpu_opt.records import record
 from gpu_opt.units import HOURS_PER_YEAR
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class OnPremCost(Mapping[str, float]):
     """The cost of one node. Money is USD per year, except `per_*` and `sl_per_*`: USD per GPU-hour.
 

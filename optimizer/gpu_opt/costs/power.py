@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 
 from gpu_opt.costs._tables import optional_float, rows
 from gpu_opt.costs.checks import Checks
 from gpu_opt.costs.defaults import value_of
+from gpu_opt.records import record
 
 WATTS_PER_KW = 1000.0
 _RACK_SCALE_GPUS = 36  # an NVL36 or NVL72 rack is one machine
@@ -35,7 +35,7 @@ class Phase(StrEnum):
         return cls.DECODE_BATCH_8 if batch >= 8 else cls.DECODE_BATCH_1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PhaseDraw:
     """GPU power of a phase as a fraction of its limit; `draw` is the typical draw it belongs to: train, infer, idle."""
 
@@ -48,7 +48,7 @@ class PhaseDraw:
     source: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class NodePower:
     """Draw of one machine in kW, without the fabric. `estimated` names what was derived rather than known."""
 
@@ -158,7 +158,7 @@ def complete_power(
     return NodePower(**filled, max_kw=max_kw, gpu_limit_kw=limit_kw, estimated=missing)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Fabric:
     """The part of a cluster's network that belongs to one machine, beside its own cards."""
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cache
 
 from gpu_opt.costs._tables import rows
 from gpu_opt.costs.finance import MONTHS_PER_YEAR
+from gpu_opt.records import record
 from gpu_opt.units import HOURS_PER_YEAR
 
 _OPEN_BAND_MIDPOINT_FRACTION = 0.25  # the band above 20 % has no end; taken as wide as a band of 20 to 30 %
 _HOURS_PER_MONTH = HOURS_PER_YEAR / MONTHS_PER_YEAR
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SpotRate:
     """Interruptions per hour that one instance runs (λ of S2, S3), within `low_per_hour` and `high_per_hour`.
 

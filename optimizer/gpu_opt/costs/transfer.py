@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from gpu_opt.costs._tables import optional_float, rows
@@ -11,13 +10,14 @@ from gpu_opt.costs.checks import Checks
 from gpu_opt.costs.energy import continent_of
 from gpu_opt.errors import InputError, Problem
 from gpu_opt.hardware.regions import country_of, providers_with_region
+from gpu_opt.records import record
 from gpu_opt.units import GB_BYTES
 
 ONPREM = "onprem"
 GB_PER_TIB = 2**40 / GB_BYTES
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Transfer:
     """One move: `gb` × `usd_per_gb` (a mean over the volume tiers) = `usd`. Charged by the origin; inbound is free.
 

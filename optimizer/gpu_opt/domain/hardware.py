@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from gpu_opt.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Accelerator:
     """One accelerator by its canonical name (`H100-SXM`). Peaks are dense, in units of 10**12 per second.
 
@@ -37,7 +38,7 @@ class Accelerator:
     notes: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Shape:
     """What one instance holds, price-free: GPUs, their link and the network out of the box.
 
@@ -63,7 +64,7 @@ class Shape:
     source: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class System:
     """A machine that can be bought: price, power and the shape it brings. Power is of the whole system, in kW.
 

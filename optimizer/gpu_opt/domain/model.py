@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from gpu_opt.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ModelSpec:
     """Shape of a transformer. Counts are per model, sizes are elements.
 

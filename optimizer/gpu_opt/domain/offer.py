@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
+
+from gpu_opt.records import record
 
 
 class Market(StrEnum):
@@ -37,7 +38,7 @@ class Market(StrEnum):
         return self in (Market.SAVINGS_PLAN_1Y, Market.SAVINGS_PLAN_3Y)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Offer:
     """One purchasable price of one instance type in one place (contract, section 3).
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from gpu_opt.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Layout:
     """How a model is spread: `gpus` = tp × pp × cp × dp (experts `ep` share the dp × cp ranks). `zero` is 0–3."""
 
@@ -20,7 +22,7 @@ class Layout:
     virtual_stages: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class MemoryLine:
     """One line of what a GPU holds, on the fullest rank."""
 
@@ -28,7 +30,7 @@ class MemoryLine:
     gib: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Interval:
     """P10–P90 of a speed as factors of the prediction, and the standard deviations of its logarithm:
 
@@ -41,14 +43,14 @@ class Interval:
     own_log_sd: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Latency:
     """Latencies at the option's rate, by (metric, statistic) in ms: ('ttft', 'p95'), ('tpot', 'mean') …"""
 
     value_ms: dict[tuple[str, str], float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class JobOption:
     """A training run on `gpus` GPUs of a shape. `tokens_per_second` is the whole gang's steady speed.
 
@@ -68,7 +70,7 @@ class JobOption:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ReplicaOption:
     """One replica of a service or batch job on `gpus` GPUs of a shape.
 
@@ -88,7 +90,7 @@ class ReplicaOption:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Rejection:
     """Why a workload can't run on a shape or an offer. `code` groups (`memory`, `precision`, `latency`, `allow-list`,
     `residency`, `network`, `deadline`, `purchasable`, …); `reason` is a sentence with its numbers;

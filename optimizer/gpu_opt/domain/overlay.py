@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
 
 from gpu_opt.domain.offer import Market
+from gpu_opt.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Discount:
     """A fraction off the list price. Patterns (`p5.*`, `us-*`) ignore case; an empty key matches all."""
 
@@ -19,7 +19,7 @@ class Discount:
     discount_fraction: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PriceRow:
     """A private price: it replaces the offer of the same place, type and market, or adds one.
 
@@ -43,7 +43,7 @@ class PriceRow:
     where: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Quote:
     """A vendor's quote: rent without `term_months`, a commitment with them.
 
@@ -68,7 +68,7 @@ class Quote:
     where: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Overlay:
     """One overlay file, in its order."""
 

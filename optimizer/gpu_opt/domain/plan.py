@@ -6,12 +6,12 @@ USD are rounded to the cent where they are sums; a cost line's `usd` is its quan
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from gpu_opt.domain.option import Layout, MemoryLine
+from gpu_opt.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CostLine:
     """One named cost: quantity × unit rate. `workload` is empty for what no workload used, `period` may be
     `after-horizon`. `provider` and `market` say whom it is paid to; `team` is the workload's."""
@@ -29,7 +29,7 @@ class CostLine:
     billed: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Allocation:
     """What one workload uses of one offer in one period. `interval` is P10–P90 of tokens per second per GPU.
 
@@ -61,7 +61,7 @@ class Allocation:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class WorkloadPlan:
     """One workload's part of the plan."""
 
@@ -73,7 +73,7 @@ class WorkloadPlan:
     allocations: tuple[Allocation, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ScheduledRun:
     """A run in calendar time (ISO 8601, UTC); `start_hours` and `end_hours` count from the horizon's start."""
 
@@ -87,7 +87,7 @@ class ScheduledRun:
     end_hours: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FleetEntry:
     """What stands in a period, shared capacity counted once: the peak number of instances of an offer."""
 
@@ -98,7 +98,7 @@ class FleetEntry:
     used_by: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CommitmentPlan:
     """A commitment that the plan starts, keeps or pays. Dates are ISO days.
 
@@ -121,7 +121,7 @@ class CommitmentPlan:
     stops_paying_if_prices_fall_annually: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PurchasePlan:
     """Machines that the plan buys."""
 
@@ -138,7 +138,7 @@ class PurchasePlan:
     stops_paying_if_prices_fall_annually: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Binding:
     """A limit that the plan touches; the value of one more unit where it was worked out, else None."""
 
@@ -146,7 +146,7 @@ class Binding:
     value_of_one_more_usd: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RunnerUp:
     """The best plan without the dearest workload's offer: what it costs more, and the price at which it would win."""
 
@@ -159,7 +159,7 @@ class RunnerUp:
     wins_below_usd_per_instance_hour: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Plan:
     """The whole answer. `evidence` is what `verify` needs: demands, candidates used, prices and limits."""
 

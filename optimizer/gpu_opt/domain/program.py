@@ -6,13 +6,14 @@ Everything is solver-free. Times count in hours from the horizon's start; money 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gpu_opt.domain.offer import Market, Offer
 from gpu_opt.domain.option import JobOption, ReplicaOption
+from gpu_opt.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Rent:
     """One rented price in a pool, by period, to be had from `from_hours` on. `max_instances` is what the offer itself
     allows at one time."""
@@ -23,7 +24,7 @@ class Rent:
     from_hours: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Pool:
     """Instances that can stand in for each other: one type in one place, paid for in any of its ways.
 
@@ -47,7 +48,7 @@ class Pool:
     idle_kw: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TermStart:
     """A start that a term may have: it stands in [start_hours, end_hours), also beyond the horizon."""
 
@@ -55,7 +56,7 @@ class TermStart:
     end_hours: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Term:
     """A commitment that may be bought: reserved instances, a quote with a term, a capacity block, a savings plan.
 
@@ -80,7 +81,7 @@ class Term:
     offer: Offer | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FixedLine:
     """A cost that standing capacity has whether used or not, in USD per instance and hour of 8,760 a year."""
 
@@ -88,7 +89,7 @@ class FixedLine:
     usd_per_instance_hour: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Standing:
     """Capacity that is there already: existing commitments and owned machines, in [from_hours, to_hours)."""
 
@@ -102,7 +103,7 @@ class Standing:
     kw_per_instance: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Purchase:
     """A system that may be bought: delivered at one of `deliveries` (hours), stands for its life.
 
@@ -124,7 +125,7 @@ class Purchase:
     racks_per_instance: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RunCandidate:
     """A run on `instances` whole instances of a pool: how long it takes, what it pays for, and its late bound."""
 
@@ -139,7 +140,7 @@ class RunCandidate:
     place_usd: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ReplicaCandidate:
     """One way to serve: a replica takes `instances` whole instances, or an instance holds `per_instance` replicas."""
 
@@ -153,7 +154,7 @@ class ReplicaCandidate:
     place_usd: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FluidCandidate:
     """Divisible work: `work_per_hour` units an hour on a unit of `instances` instances.
 
@@ -170,7 +171,7 @@ class FluidCandidate:
     place_usd: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RunDemand:
     """`runs` runs of one workload in a window, each on one candidate. `period` is -1 for a run across periods.
 
@@ -188,7 +189,7 @@ class RunDemand:
     recurring: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FluidDemand:
     """Divisible work in a window; `key` tells demands of one workload apart (a GPU, or empty)."""
 
@@ -202,7 +203,7 @@ class FluidDemand:
     spot_share_fraction: float = 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class BlockLoad:
     """A service's load on a slice [low, high) of every day, already at peak-to-mean and over the efficiency."""
 
@@ -212,7 +213,7 @@ class BlockLoad:
     requests_per_second: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ServiceDemand:
     """A service in one period, or after the horizon: its blocks, when it is on, and its rules."""
 
@@ -228,7 +229,7 @@ class ServiceDemand:
     availability_fraction: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class AfterPeriod:
     """Time after the horizon at one level of recurring demand, for the rest of terms that reach beyond it."""
 
@@ -237,7 +238,7 @@ class AfterPeriod:
     level_fraction: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Limit:
     """A quota over pools: weight per instance by pool and market, and what they may add up to at one time."""
 

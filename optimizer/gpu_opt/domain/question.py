@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date, timedelta
 
 from gpu_opt.domain.offer import Market
 from gpu_opt.domain.workload import Workload
+from gpu_opt.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Period:
     """A calendar period, in hours from the horizon's start."""
 
@@ -23,7 +24,7 @@ class Period:
         return self.end_hours - self.start_hours
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class NamedBlock:
     """A share of every day that all users of the name have at the same time."""
 
@@ -31,7 +32,7 @@ class NamedBlock:
     hours_share_fraction: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Horizon:
     """The time that is planned. `after` is hold, none or decline; dates are UTC midnights."""
 
@@ -56,7 +57,7 @@ class Horizon:
         return (day - self.start).days * 24.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Scope:
     """What may be used at all; empty means all."""
 
@@ -66,7 +67,7 @@ class Scope:
     data_residency: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Budget:
     """Limits on money; None where there is none. `basis` is effective or billed, and concerns `total_usd`."""
 
@@ -77,7 +78,7 @@ class Budget:
     capex_usd: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Quota:
     """A limit on what runs at one time; empty keys match all. `obtainable` marks what one can really get."""
 
@@ -93,7 +94,7 @@ class Quota:
     obtainable: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Site:
     """Where owned machines stand. `mode` is colo or owned."""
 
@@ -111,7 +112,7 @@ class Site:
     carbon_g_per_kwh: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SystemOverride:
     """What the file says over the system table; None keeps the table's."""
 
@@ -133,7 +134,7 @@ class SystemOverride:
     insurance_fraction_per_year: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Owned:
     """Machines that stand already. Never priced at zero."""
 
@@ -145,7 +146,7 @@ class Owned:
     override: SystemOverride = SystemOverride()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Purchasable:
     """A system that may be bought for a site, delivered `lead_time_hours` after the order."""
 
@@ -156,7 +157,7 @@ class Purchasable:
     override: SystemOverride = SystemOverride()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ExistingCommitment:
     """A commitment one has: paid, used or not, to the end of the day `ends`. `already_paid` costs nothing more."""
 
@@ -170,7 +171,7 @@ class ExistingCommitment:
     already_paid: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Agreement:
     """An enterprise agreement: a discount on all of a provider, against a least spend a year."""
 
@@ -180,7 +181,7 @@ class Agreement:
     other_spend_usd_per_year: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Credit:
     """Money that pays a provider's lines through the day `expires`."""
 
@@ -189,7 +190,7 @@ class Credit:
     expires: date
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Overhead:
     """What a provider costs beside the instances, where it is used."""
 
@@ -198,7 +199,7 @@ class Overhead:
     fixed_usd_per_period: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PricePath:
     """Assumed yearly drift of rented prices for a GPU pattern, compounding by each period's start."""
 
@@ -206,7 +207,7 @@ class PricePath:
     annual_change_fraction: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Question:
     """Everything that a plan answers, except the prices."""
 

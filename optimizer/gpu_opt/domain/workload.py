@@ -6,12 +6,13 @@ Times ending in `_hours` count from the horizon's start unless they say otherwis
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gpu_opt.domain.model import ModelSpec
+from gpu_opt.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Measured:
     """A speed that the user measured; it wins over the model (contract, section 1.3).
 
@@ -26,7 +27,7 @@ class Measured:
     effective: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SpotPolicy:
     """Whether spot may be used, for which share of the work, and how long a lost instance takes to come back."""
 
@@ -35,7 +36,7 @@ class SpotPolicy:
     reacquire_hours: float = 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class DataLocation:
     """Where a workload's data lies, and how much of it moves."""
 
@@ -44,14 +45,14 @@ class DataLocation:
     sync_tib_per_period: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Slo:
     """Latency limits by metric (`ttft`, `tpot`, `itl`, `e2e`) and statistic (`mean`, `p50`, `p95`, `p99`)."""
 
     limit_ms: Mapping[tuple[str, str], float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TokenLength:
     """A length in tokens: its mean, and its 95th percentile where it is known."""
 
@@ -59,7 +60,7 @@ class TokenLength:
     p95_tokens: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RequestClass:
     """One size of request with its share of all requests."""
 
@@ -68,7 +69,7 @@ class RequestClass:
     output_tokens: TokenLength
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TrafficBlock:
     """Part of the time with one mean rate. `named` blocks are those of `horizon.blocks`."""
 
@@ -78,7 +79,7 @@ class TrafficBlock:
     named: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Parallelism:
     """A layout that the user fixed; None leaves the choice to the search."""
 
@@ -92,7 +93,7 @@ class Parallelism:
     micro_batch: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CustomUnit:
     """Work that is not a language model: units of a fixed cost (an image, a sample)."""
 
@@ -101,7 +102,7 @@ class CustomUnit:
     memory_gib: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Common:
     """What every workload has."""
 
@@ -124,7 +125,7 @@ class Common:
     memory_reserve_fraction: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TrainJob(Common):
     """`pretrain` or `finetune`: `runs` of `tokens_per_run` each, every run one gang.
 
@@ -152,7 +153,7 @@ class TrainJob(Common):
     max_gpus: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class BatchJob(Common):
     """Offline inference that may be divided freely: `requests` in all, or per period."""
 
@@ -169,7 +170,7 @@ class BatchJob(Common):
     kv_precision: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class GpuHours(Common):
     """Explicit GPU-hours per period by GPU, with what may stand in: one substitute hour does `substitutes[gpu]`."""
 
@@ -177,7 +178,7 @@ class GpuHours(Common):
     substitutes: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Service(Common):
     """An online service; `blocks` are those of the first period, growing by `growth_per_period_fraction`."""
 

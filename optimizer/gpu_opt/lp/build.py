@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpu_opt.lp.constraints import after, capacity, demand, limits, money, places, services
 from gpu_opt.lp.data import LpData
 from gpu_opt.lp.grid import Grid, make_grid
 from gpu_opt.lp.variables import RunVars, make_variables
+from gpu_opt.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Program:
     """A built program with the grid and variables that its solution is read by."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gpu_opt.domain.program import (
     AfterPeriod,
@@ -20,9 +20,10 @@ from gpu_opt.domain.program import (
     Term,
 )
 from gpu_opt.domain.question import Agreement, Budget, Credit, Horizon, Overhead, Site
+from gpu_opt.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LpData:
     """Everything the program is made of. Candidates are listed by the name of their workload, in a fixed order.
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from typing import TypeVar
 
 from gpu_opt.lp.build import Program
 from gpu_opt.lp.solver import SolveResult, solve
+from gpu_opt.records import record
 
 K = TypeVar("K", bound=Hashable)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Decision:
     """Values by the keys of `RunVars`: `once` is the set that is 1, hours and counts elsewhere are positive.
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from gpu_opt.lp.data import LpData
 from gpu_opt.lp.starts import Times, starts_of
+from gpu_opt.records import record
 
 _TINY_HOURS = 1e-6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Cell:
     """A stretch of one period, [start, end), and a slice of every day in it, [low, high)."""
 
@@ -29,7 +29,7 @@ class Cell:
         return (self.end_hours - self.start_hours) * (self.high_fraction - self.low_fraction)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Grid:
     """`coupled` pools have something to share: capacity that is paid for, or a limit on what runs at one time.
 

@@ -10,11 +10,12 @@ from gpu_opt.domain.program import RunCandidate, RunDemand
 from gpu_opt.lp.data import LpData
 from gpu_opt.lp.decision import Decision
 from gpu_opt.lp.grid import Grid
+from gpu_opt.records import record
 
 _TINY_HOURS = 1e-6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Placement:
     """`instances` of a pool in use by a workload in [start, end). `run` numbers runs of a workload from 1."""
 
@@ -27,7 +28,7 @@ class Placement:
     candidate: RunCandidate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Unplaced:
     """Recurring runs of a demand that found no room on a candidate: placed `placed` of `asked`."""
 
@@ -37,7 +38,7 @@ class Unplaced:
     asked: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Span:
     """`count` instances in use or available in [start, end)."""
 

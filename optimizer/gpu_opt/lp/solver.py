@@ -13,10 +13,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpu_opt.records import record
+
 Terms = Mapping[int, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SolveResult:
     """Two facts apart: `has_solution` (a feasible point came back) and `status` (what was proved).
 

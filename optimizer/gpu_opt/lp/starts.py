@@ -10,10 +10,10 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from gpu_opt.domain.program import RunCandidate, RunDemand
 from gpu_opt.lp.data import LpData
+from gpu_opt.records import record
 
 MOST_STARTS = 64  # of one run on one candidate
 _LEAST_STARTS = 12
@@ -24,7 +24,7 @@ TINY_HOURS = 1e-6
 Starts = dict[tuple[int, int], tuple[float, ...]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Times:
     """`dates` by pool, those of everyone under the empty key; `coupled` pools share something, and `groups` of them
     compete with each other; in `covered` ones and where prices are `timed`, late may be better than early."""
@@ -35,7 +35,7 @@ class Times:
     groups: Sequence[Sequence[str]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _User:
     d: int
     c: int

@@ -9,13 +9,14 @@ from gpu_opt.domain.program import RunCandidate, RunDemand
 from gpu_opt.lp.data import LpData, ceiling
 from gpu_opt.lp.grid import Cell, Grid
 from gpu_opt.lp.solver import Model
+from gpu_opt.records import record
 
 AFTER = -1
 _EARLY_USD = 0.002  # of starting everything as late as possible: below a cent in all, so that only ties are decided
 Expression = dict[int, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CostTerm:
     """USD per unit of a variable, booked in a period (AFTER: after the horizon) with a provider."""
 

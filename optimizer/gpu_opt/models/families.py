@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 
 from gpu_opt.models._tables import rows
+from gpu_opt.records import record
 
 # Named so that they are refused with a reason, not read wrongly.
 STATE_SPACE = (
@@ -19,7 +19,7 @@ NOT_DECODERS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Family:
     """Defaults of one `model_type`. Sizes of 0 have none; `ffn_multiple` is of the hidden size.
 

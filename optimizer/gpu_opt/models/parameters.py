@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 from gpu_opt.domain.model import ModelSpec
+from gpu_opt.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ParameterCount:
     """Parameters by part. Parts named `_per_layer` are of one layer, the others of the whole model.
 

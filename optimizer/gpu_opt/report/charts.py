@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from gpu_opt.records import record
 from gpu_opt.report.html_style import SERIES_COLOURS
 from gpu_opt.report.text import html
 
@@ -19,7 +19,7 @@ _LEAST_BAR = 2.0
 _SLIGHT_FRACTION = 0.3  # of a step
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Series:
     """One part of each column; as many values as there are columns."""
 
@@ -27,7 +27,7 @@ class Series:
     values: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Bar:
     """A stretch of time on a lane, in hours from the start; `hint` is shown when pointed at."""
 

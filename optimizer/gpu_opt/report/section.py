@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from gpu_opt.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Line:
     """One line of an answer. Lines that follow without a label belong to the one above."""
 
@@ -14,7 +15,7 @@ class Line:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Section:
     """A table, a list, or both. Cells are plain text, neutralised when they are printed.
 
@@ -31,7 +32,7 @@ class Section:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Report:
     """A title, the answer's lines, and the sections behind them."""
 

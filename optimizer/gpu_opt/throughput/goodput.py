@@ -9,9 +9,10 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+
+from gpu_opt.records import record
 
 _HOURS_PER_DAY = 24.0
 _DEFAULT_CLASS = "large_cluster"
@@ -27,7 +28,7 @@ class SpotNeedsCheckpoints(ValueError):
     """A spot run without checkpoints would outlast the mean time to its interruption; the text says by how much."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RunTime:
     """Expected hours from start to end, expected hours that are paid, and the 95th percentile of the former."""
 
@@ -36,7 +37,7 @@ class RunTime:
     p95_elapsed_hours: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FailureRate:
     """How often a machine fails, and how long it takes to notice and to start again."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, get_args
 
 from pydantic import ValidationError
 
 from gpu_opt.domain.names import nearest
 from gpu_opt.errors import Problem
+from gpu_opt.records import record
 from gpu_opt.workload_file.scalars import Wrong
 from gpu_opt.workload_file.section import Section
 from gpu_opt.workload_file.yaml_lines import Document, Key, KeyPath, plain, quoted
@@ -17,7 +18,7 @@ from gpu_opt.workload_file.yaml_lines import Document, Key, KeyPath, plain, quot
 _MAX_PROBLEMS = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Source:
     """Where data came from: a file's document, or a command line; `overridden` maps set paths to their `--set`."""
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpu_opt.errors import InputError, Problem
+from gpu_opt.records import record
 from gpu_opt.workload_file.overrides import apply_overrides
 from gpu_opt.workload_file.problems import Source, not_among
 from gpu_opt.workload_file.registry import KINDS, LISTS, MAPPINGS, NOT_YET, SECTIONS, TOP_KEYS
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from gpu_opt.workload_file.workload_keys import WorkloadKeys
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class WorkloadFile:
     """A workload file, read and checked as far as that goes without prices.
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from gpu_opt.errors import InputError, Problem
+from gpu_opt.records import record
 from gpu_opt.workload_file.reader import WorkloadFile, from_data
 from gpu_opt.workload_file.yaml_lines import Data, KeyPath, quoted
 
@@ -21,7 +22,7 @@ _HAVE = re.compile(
 _DISCOUNT = re.compile(r"(?P<provider>[\w.-]+)(?:/(?P<types>[^=]+))?=(?P<fraction>.+)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ShortcutOptions:
     """Options as typed; text is read as the file's values are, with the same units. None and () are not given."""
 
@@ -47,7 +48,7 @@ class ShortcutOptions:
     market: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Shortcut:
     """The data of the question, and the option behind each path, for problems there."""
 

@@ -26,6 +26,7 @@ from yaml.events import (
 )
 
 from gpu_opt.errors import InputError, Problem
+from gpu_opt.records import record
 
 Key = str | int
 KeyPath = tuple[Key, ...]
@@ -40,7 +41,7 @@ _NULLS = frozenset(("", "~", "null", "Null", "NULL"))
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Document:
     """One YAML document. `lines` has the line of each node by its path; a mapping's entry is where its key stands."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 
 from gpu_opt.lp.data import LpData
 from gpu_opt.lp.grid import Cell, Grid
 from gpu_opt.lp.variables import Expression, RunVars
+from gpu_opt.records import record
 
 
 def alive_in(run: RunVars, data: LpData, pool: str, cell: Cell) -> tuple[Expression, float]:
@@ -50,7 +50,7 @@ def add_capacity(run: RunVars, data: LpData, grid: Grid) -> None:
                 run.model.row(f"C4_rented[{pool},{index}]", dict.fromkeys(bought, 1.0), high=most * cell.hours)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Crowded:
     """(pool, period) pairs in which the occupancy rule was found broken: elsewhere it holds by itself.
 

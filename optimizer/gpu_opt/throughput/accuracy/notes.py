@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from gpu_opt.records import record
 
 _PORTS = re.compile(r"(\d+)\s*x\s*(\d+)\s*gb?(?:it|ps|b/s)?\b", re.IGNORECASE)
 _NODE_RATE = re.compile(r"(\d+)\s*gbps node", re.IGNORECASE)
@@ -13,7 +14,7 @@ _ACCUMULATION = re.compile(r"(?:grad_accum|micro_num)\s*=\s*(\d+)")
 _RANK = re.compile(r"\b(?:lora )?r(?:ank)?\s*=?\s*(\d+)\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Hints:
     """What the words say; None where they say nothing. Network is in Gb/s of a node."""
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from gpu_opt.records import record
 
 SCHEMA = "gpu-opt/accuracy/1"
 _WITHIN = 0.2
 _P90 = 0.9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Row:
     """One metric of one measured point. `measured` is None where the point has none (a run that failed)."""
 
@@ -24,7 +25,7 @@ class Row:
     fits: bool | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Skipped:
     """A point that can't be predicted, and why."""
 
@@ -32,7 +33,7 @@ class Skipped:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class MetricSummary:
     """Errors of one metric over the rows that have a measurement; fractions, not percent."""
 
@@ -44,7 +45,7 @@ class MetricSummary:
     interval_coverage: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Report:
     """All rows of a file. `kind` is training, inference or gpu_hours."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 from gpu_opt.domain.hardware import Accelerator, Shape
@@ -14,6 +14,7 @@ from gpu_opt.domain.workload import Parallelism
 from gpu_opt.errors import GpuOptError
 from gpu_opt.hardware.accelerators import canonical_gpu, load_accelerators
 from gpu_opt.hardware.shapes import shape_of
+from gpu_opt.records import record
 from gpu_opt.throughput.accuracy.notes import Hints, read_hints
 from gpu_opt.throughput.accuracy.report import Skipped
 from gpu_opt.throughput.accuracy.row_model import model_of, number, positive
@@ -37,7 +38,7 @@ _PRECISIONS = (  # first match wins
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Point:
     """One measured training run, ready to predict. `gpus` is the whole gang; blank layout cells are None."""
 

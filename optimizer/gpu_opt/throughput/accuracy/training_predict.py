@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from gpu_opt.domain.option import Layout
+from gpu_opt.records import record
 from gpu_opt.throughput.accuracy.training_points import Point
 from gpu_opt.throughput.memory_training import Memory, Rules, memory, rules_of
 from gpu_opt.throughput.training.arrays import Columns, Device, Dims, Runs, Spread, Task
@@ -31,7 +32,7 @@ _PLAIN_PIPELINES = frozenset({"nanotron", "internevo"})  # stacks without interl
 T = TypeVar("T", bound=Columns)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Resolved:
     """A point with its whole layout, as columns of one element."""
 
@@ -193,7 +194,7 @@ def _spread(point: Point, layout: Layout) -> Spread:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Batch:
     """Many resolved points as one set of columns."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from gpu_opt.records import record
 from gpu_opt.throughput.memory_training.rules import Rules
 from gpu_opt.throughput.training.arrays import Array, Runs
 from gpu_opt.throughput.training.compute import adapter_params
@@ -20,7 +20,7 @@ _EXPERTS_LIVE_SHARE = 0.6  # of a live mixture layer in eager stacks, whose expe
 _NF4_BYTES = 0.53  # 4 bits and the scales of their blocks
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Memory:
     """Bytes of each line on the fullest rank; `allocated` is their sum, `device` what the part must hold.
 
@@ -90,7 +90,7 @@ def layer_activation_bytes(runs: Runs, rules: Rules) -> Array:
     return np.asarray(((attention + mlp) / spread.tp + gathered) * rules.activation * kept)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Kept:
     """Bytes that all layers of a stage keep for their backward pass, and those of the one that is computed again."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 
+from gpu_opt.records import record
 from gpu_opt.throughput.training.arrays import Array, Columns
 from gpu_opt.throughput.training.columns import one
 from gpu_opt.throughput.training.constants import table_rows
@@ -29,7 +29,7 @@ _OPTIMIZER_STATE_BYTES = {
 _PURE_HALF = ("adam_bf16",)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Rules(Columns):
     """Bytes and factors of memory, as columns that broadcast with the runs'."""
 

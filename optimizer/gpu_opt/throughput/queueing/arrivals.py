@@ -6,7 +6,7 @@ import csv
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import resources
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from gpu_opt.domain.workload import RequestClass, TokenLength
 from gpu_opt.errors import InputError, Problem
+from gpu_opt.records import record
 from gpu_opt.throughput.queueing.trace import Trace
 
 Floats = npt.NDArray[np.float64]
@@ -22,7 +23,7 @@ Ints = npt.NDArray[np.int64]
 _Z_P95 = 1.6449  # of the normal distribution
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Requests:
     """What arrives: one entry a request, in order of arrival; `arrival_seconds` starts at or after zero."""
 

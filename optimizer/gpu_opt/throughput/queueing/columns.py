@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from gpu_opt.errors import InputError, Problem
+from gpu_opt.records import record
 
 TIME_NAMES = (
     "timestamp", "time", "arrival_time", "arrival", "arrived_at", "arrival_timestamp", "request_timestamp",
@@ -27,7 +27,7 @@ _TIME_UNITS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TraceColumns:
     """Positions of the three columns among `count`; `seconds_per_time_unit` is 0 where the header doesn't tell."""
 

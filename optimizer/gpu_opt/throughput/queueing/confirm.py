@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from gpu_opt.domain.workload import RequestClass, Slo, TokenLength
 from gpu_opt.errors import InputError, Problem
+from gpu_opt.records import record
 from gpu_opt.throughput.queueing.arrivals import Requests, busiest, requests_of, sample_requests
 from gpu_opt.throughput.queueing.simulate import SimulationResult, simulate
 from gpu_opt.throughput.queueing.step_table import StepModel
@@ -27,7 +27,7 @@ _IDLE_REQUESTS = 1000
 DEFAULT_REQUESTS = 10_000  # a hundred of them above P99
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Load:
     """What a service is asked: lengths and arrivals, sampled, or those of the busiest part of a trace."""
 
@@ -53,7 +53,7 @@ class Load:
         return part.at_rate(requests_per_second / (len(part) / seconds))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Fleet:
     """Equal replicas behind a router, as the simulation sees them."""
 
@@ -65,7 +65,7 @@ class Fleet:
     api_seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Confirmation:
     """Whether a rate holds, what was measured by (metric, statistic) in ms, and which limits broke, in words."""
 

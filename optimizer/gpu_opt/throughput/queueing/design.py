@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 
 import numpy as np
 
 from gpu_opt.domain.hardware import Accelerator, Shape
 from gpu_opt.domain.option import Latency, ReplicaOption
 from gpu_opt.domain.workload import CustomUnit, Parallelism, Service
+from gpu_opt.records import record
 from gpu_opt.throughput.queueing.confirm import DEFAULT_REQUESTS, Confirmation, Fleet, Load, confirm, highest_rate
 from gpu_opt.throughput.queueing.step_table import Floats
 from gpu_opt.throughput.queueing.trace import Trace
@@ -24,7 +24,7 @@ from gpu_opt.throughput.serving.steady import DRAFT_STEP_FRACTION
 from gpu_opt.throughput.serving.step import decode_seconds, prefill_seconds, prefill_work_seconds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ReplicaSteps:
     """The serving model of one replica, step by step (a `LoadedStepModel`)."""
 

@@ -7,10 +7,10 @@ read line by line.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+
+from gpu_opt.records import record
 
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
@@ -34,7 +34,7 @@ _BYTES_4_AND_7, _DASHES = np.uint64(0xFF0000FF00000000), np.uint64(0x2D00002D000
 _BYTES_2_AND_5, _COLONS = np.uint64(0x0000FF0000FF0000), np.uint64(0x00003A00003A0000)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Lines:
     """Lines of a block; `regular` ones have exactly the expected columns and no quote."""
 

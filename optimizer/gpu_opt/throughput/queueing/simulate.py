@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from gpu_opt.errors import InputError, Problem
+from gpu_opt.records import record
 from gpu_opt.throughput.queueing.arrivals import Requests
 from gpu_opt.throughput.queueing.replica import Jobs, Replica
 from gpu_opt.throughput.queueing.step_table import StepModel, build_table
@@ -20,7 +20,7 @@ ROUTINGS = ("weighted", "round_robin", "least_loaded")
 WARM_UP_FRACTION = 0.1  # of the arrivals, left out of percentiles: the replicas start empty
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SimulationResult:
     """What each request saw, in order of arrival; NaN for one that can never fit (`rejected` counts those).
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
+
+from gpu_opt.records import record
 
 Floats = npt.NDArray[np.float64]
 
@@ -44,7 +45,7 @@ class LoadedStepModel(StepModel, Protocol):
         """What so many prompt tokens add to a step of a busy replica."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class StepTable:
     """Decode: `decode_base_seconds[b] + decode_per_context_seconds[b] × (sum of contexts)` for batch b.
 

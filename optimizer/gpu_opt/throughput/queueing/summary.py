@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from gpu_opt.domain.workload import TokenLength, TrafficBlock
 from gpu_opt.errors import InputError, Problem
+from gpu_opt.records import record
 from gpu_opt.throughput.queueing.trace import Trace
 from gpu_opt.units import SECONDS_PER_HOUR
 
@@ -24,7 +24,7 @@ _LEAST_SAVING_FRACTION = 0.005  # of capacity: a further block must be worth a l
 _Z_P99 = 2.326  # of the normal distribution
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LengthStats:
     """Tokens a request: its mean and percentiles."""
 
@@ -39,7 +39,7 @@ class LengthStats:
         return TokenLength(mean_tokens=self.mean_tokens, p95_tokens=max(self.p95_tokens, self.mean_tokens))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TraceSummary:
     """A trace, repeated as long as it is needed, as steady blocks, highest load first.
 

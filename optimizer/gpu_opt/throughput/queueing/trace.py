@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_opt.errors import InputError, Problem
+from gpu_opt.records import record
 from gpu_opt.throughput.queueing import fast_csv
 from gpu_opt.throughput.queueing.columns import TraceColumns, find_columns, guess_seconds_per_unit
 from gpu_opt.throughput.queueing.rows import MAX_TOKENS, Row, is_iso_time, parse_json_row, parse_row
@@ -22,7 +23,7 @@ _BLOCK_BYTES = 1 << 20
 _MAX_PROBLEMS = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Trace:
     """Requests in order of arrival. `arrival_seconds` counts from the first; all arrays have one entry a request.
 

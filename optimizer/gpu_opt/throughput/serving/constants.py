@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from types import MappingProxyType
 
+from gpu_opt.records import record
 from gpu_opt.throughput.serving.tables import read_rows
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Constants:
     """Values by (slot, key); the key `base` carries the unit, every other key is a factor without one.
 

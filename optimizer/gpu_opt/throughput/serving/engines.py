@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
+from gpu_opt.records import record
 from gpu_opt.throughput.serving.tables import read_rows
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Engine:
     """`memory_fraction` is of the whole device (`total`) or of what weights and workspace leave (`free`).
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from gpu_opt.domain.workload import TokenLength
+from gpu_opt.records import record
 from gpu_opt.throughput.serving.replica import Array
 from gpu_opt.throughput.serving.steady import Load, Steady
 
@@ -18,7 +17,7 @@ _TTFT_SPREAD_FROM = 0.6
 _TPOT_SPREAD = 0.05
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Spread:
     """Standard deviations of the logarithms of input and output lengths (0: every request has the mean length)."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from gpu_opt.domain.option import MemoryLine
+from gpu_opt.records import record
 from gpu_opt.throughput.serving.engines import Engine
 from gpu_opt.throughput.serving.replica import Replica
 from gpu_opt.units import GB_BYTES, GIB_BYTES
@@ -18,7 +18,7 @@ _GRAPH_WIDE_GB = 0.4
 _WORKSPACE_SEQUENCES = 256
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class MemoryNeed:
     """Bytes on the fullest GPU of a replica. `pool_bytes` is what is left for KV, negative when nothing fits."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from gpu_opt.records import record
 from gpu_opt.throughput.serving.constants import Constants
 from gpu_opt.throughput.serving.replica import Array, Factors, Facts, Replica, stack_factors, stack_facts
 from gpu_opt.throughput.serving.scenarios import SCENARIOS, Outcome
@@ -23,7 +23,7 @@ _LOAD_FIELDS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Candidate:
     """A layout that may have been used: its replica, how many stand side by side, and the sequences that fit each."""
 
@@ -32,7 +32,7 @@ class Candidate:
     max_batch: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ServingPoint:
     """One configuration under one load. `users` and `rate` are of the whole deployment (0 where they don't apply).
 
@@ -55,7 +55,7 @@ class ServingPoint:
     output_log_sd: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Bundle:
     """Points of one scenario, stacked: one entry a candidate, `starts` the first entry of each point."""
 

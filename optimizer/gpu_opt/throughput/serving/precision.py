@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 from gpu_opt.domain.hardware import Accelerator
+from gpu_opt.records import record
 from gpu_opt.throughput.serving.tables import read_rows
 
 _MARLIN_CAPABILITY = 8.0
@@ -13,7 +13,7 @@ _W8A8_CAPABILITY = 7.5
 _WEIGHT_ONLY_ENGINES = ("vllm", "sglang")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class WeightFormat:
     """Bytes per weight of the linear and the attention layers, and the precision that the GEMMs run in."""
 
@@ -24,7 +24,7 @@ class WeightFormat:
     weight_only: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ComputePlan:
     """How a GPU runs a format: GEMM precision and peak, in FLOP/s; `weight_only` where weights are unpacked first."""
 
@@ -36,7 +36,7 @@ class ComputePlan:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Refusal:
     """Why a GPU can't run a format, as a sentence."""
 

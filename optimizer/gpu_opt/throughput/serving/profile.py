@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 from gpu_opt.domain.model import ModelSpec
+from gpu_opt.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ServingProfile:
     """Parameters by kind (whole model) and per-layer sizes.
 

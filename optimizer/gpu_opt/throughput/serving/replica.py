@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gpu_opt.domain.hardware import Accelerator, Shape
 from gpu_opt.domain.option import Layout
 from gpu_opt.hardware.accelerators import link_of
+from gpu_opt.records import record
 from gpu_opt.throughput.serving.constants import Constants
 from gpu_opt.throughput.serving.precision import ComputePlan
 from gpu_opt.throughput.serving.profile import ServingProfile
@@ -53,7 +54,7 @@ _UNPIPELINED = ("llama.cpp", "exllama", "autoawq")
 """Engines that pass one batch through their stages at a time; prompts still go in chunks of 512."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Link:
     """What tensor-parallel ranks talk over: kind (nvlink, fabric, pcie, network, none) and one-way bytes per second."""
 
@@ -61,7 +62,7 @@ class Link:
     bytes_per_second: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Replica:
     """One way to run a model: everything that decides its speed but the load.
 
@@ -166,7 +167,7 @@ def slot_keys(replica: Replica) -> dict[str, tuple[str, ...]]:
     }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Facts:
     """Replicas side by side: one array a fact, all of one length. Rates are per second, sizes in bytes or elements."""
 
@@ -204,7 +205,7 @@ class Facts:
     expert_ranks: Array
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Factors:
     """The constants of `Facts`, one array a slot. Times are in the slot's own unit (us, ms)."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from gpu_opt.domain.hardware import Accelerator, Shape
 from gpu_opt.domain.workload import Parallelism, RequestClass, Service, Slo
+from gpu_opt.records import record
 from gpu_opt.throughput.serving.constants import Constants
 from gpu_opt.throughput.serving.engines import Engine
 from gpu_opt.throughput.serving.latency import Spread, log_sd, open_loop_latency
@@ -25,7 +25,7 @@ UTILISATION_CAP = 0.95
 _GRID_POINTS = 24
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Requests:
     """What a replica is asked: mean lengths, context weighted by decoding time, spreads, cache hits, drafts."""
 
@@ -98,7 +98,7 @@ def service_requests(service: Service) -> Requests:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Sized:
     """A replica that fits, with its memory need and the sequences that fit."""
 
@@ -171,7 +171,7 @@ def repeat_rows(stacked: Facts | Factors, times: int) -> dict[str, Array]:
     return {f.name: np.repeat(getattr(stacked, f.name), times) for f in dataclasses.fields(stacked)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Grid:
     """States of each replica (rows) at growing batches (columns), and its highest sustainable rate."""
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from gpu_opt.records import record
 from gpu_opt.throughput.serving.replica import Array, Factors, Facts
 from gpu_opt.throughput.serving.step import decode_seconds, prefill_seconds, prefill_work_seconds
 
@@ -14,7 +13,7 @@ DRAFT_STEP_FRACTION = 0.03
 """Cost of one draft token in target steps: one of 32 layers plus the head, as in EAGLE (arXiv:2401.15077, 2024)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Load:
     """Requests as arrays: mean tokens in and out, cached prefix tokens of the input, and the batch that fits.
 
@@ -35,7 +34,7 @@ class Load:
     output_log_sd: Array | float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Steady:
     """A steady state: sequences decoding, seconds per token and to the first token, requests per second."""
 

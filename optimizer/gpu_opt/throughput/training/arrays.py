@@ -6,11 +6,13 @@ accuracy report lets everything vary. Times are seconds, sizes bytes, speeds byt
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+
+from gpu_opt.records import record
 
 Array = npt.NDArray[np.float64]
 
@@ -29,7 +31,7 @@ class Columns:
         return type(self)(**values)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Dims(Columns):
     """The transformer, as FLOPs and bytes need it. Widths are elements, summed over heads.
 
@@ -60,7 +62,7 @@ class Dims(Columns):
     params: Array
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Task(Columns):
     """What is trained, and how: `trains_base` is 0 for adapters, `quantised` 1 for a 4-bit frozen base."""
 
@@ -73,7 +75,7 @@ class Task(Columns):
     low_precision_cast: Array
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Spread(Columns):
     """The layout. `shard` is the group that optimizer state (and, with `zero` 3, weights) is cut over.
 
@@ -93,7 +95,7 @@ class Spread(Columns):
     virtual_stages: Array
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Device(Columns):
     """The accelerator and its links. FLOP rates are the best a large multiply reaches, not the data sheet's."""
 
@@ -110,7 +112,7 @@ class Device(Columns):
     node_gpus: Array
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Stack(Columns):
     """Constants of a software stack; the data file says what each one is."""
 
@@ -140,7 +142,7 @@ class Stack(Columns):
     gradient_bytes: Array
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Runs:
     """Runs to predict: model, task, layout, device and stack, column by column."""
 

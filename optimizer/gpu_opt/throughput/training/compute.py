@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from gpu_opt.records import record
 from gpu_opt.throughput.training.arrays import Array, Device, Dims, Runs, Task
 
 _HALF_BYTES = 2.0
@@ -43,7 +42,7 @@ def model_flops_per_token(dims: Dims, task: Task) -> Array:
     return 2.0 * passes * linear + 6.0 * adapter_params(dims, task) + 3.0 * attention
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LayerTime:
     """Seconds of an average layer for one microbatch on one rank: forward parts, and the sums of both passes."""
 

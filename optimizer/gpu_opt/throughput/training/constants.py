@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
 from gpu_opt.domain.hardware import Accelerator
+from gpu_opt.records import record
 
 STACK_CONSTANTS = (
     "efficiency", "elementwise", "launch_ms", "step_seconds", "selective", "scaleup_share", "network_share",
@@ -20,7 +20,7 @@ _STACK_TABLE = "training_stack_constants.csv"
 _POWER_EXPONENT = 0.5  # sustained rate falls with about the square root of missing power (dynamic power ~ f V²)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FamilyRates:
     """What a GPU family reaches in one precision: shares of the data sheet's peak, and losses of small multiplies.
 
@@ -39,7 +39,7 @@ class FamilyRates:
     source: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class StackInfo:
     """A software stack: what it can do, how it stores state, and the stacks its constants fall back on."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from gpu_opt.domain.workload import Parallelism
+from gpu_opt.records import record
 from gpu_opt.throughput.training.arrays import Spread
 
 _POWERS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -24,7 +24,7 @@ _RECOMPUTE = {"none": 0.0, "selective": 1.0, "full": 2.0}
 RECOMPUTE_NAMES = ("none", "selective", "full")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Space:
     """What a search may use: sizes of the model and of the batch, limits of the stack and of the scale-up domain."""
 

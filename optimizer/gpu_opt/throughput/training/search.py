@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from gpu_opt.domain.hardware import Accelerator, Shape
 from gpu_opt.domain.option import Layout, MemoryLine
+from gpu_opt.records import record
 from gpu_opt.throughput.memory_training import LINES, Rules, memory
 from gpu_opt.throughput.training.arrays import Array, Device, Dims, Runs, Spread, Stack, Task
 from gpu_opt.throughput.training.layouts import RECOMPUTE_NAMES, Space, layouts
@@ -17,7 +17,7 @@ from gpu_opt.throughput.training.step import step
 _GIB_BYTES = 2.0**30
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Setting:
     """A job on a shape, ready to search: everything but the layout."""
 
@@ -32,7 +32,7 @@ class Setting:
     weights_per_capacity: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Found:
     """The best layout of one gang: speed of the gang, memory by line and the device's need in GiB."""
 
@@ -44,7 +44,7 @@ class Found:
     allocated_gib: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Shortfall:
     """The layout that came closest to fitting: its gang, need and largest line."""
 

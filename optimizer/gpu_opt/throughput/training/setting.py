@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpu_opt.domain.hardware import Accelerator, Shape
 from gpu_opt.domain.model import ModelSpec
 from gpu_opt.domain.option import Interval, Rejection
 from gpu_opt.domain.workload import TrainJob
+from gpu_opt.records import record
 from gpu_opt.throughput.calibration.profile import Calibration
 from gpu_opt.throughput.memory_training import is_known_optimizer, rules_of
 from gpu_opt.throughput.training.columns import (
@@ -27,7 +26,7 @@ _GIB_BYTES = 2.0**30
 _LEAST_BYTES = {"full": 3.0, "lora": 1.0}  # of a parameter, unsharded: low weights and half gradients
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Prepared:
     """What the search needs, and what a reader should know about it."""
 

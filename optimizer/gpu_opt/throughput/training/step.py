@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from gpu_opt.records import record
 from gpu_opt.throughput.training import communication
 from gpu_opt.throughput.training.arrays import Array, Runs
 from gpu_opt.throughput.training.compute import adapter_params, head_seconds, layer_seconds
@@ -13,7 +12,7 @@ from gpu_opt.throughput.training.compute import adapter_params, head_seconds, la
 _OPTIMIZER_BYTES = 24.0  # Adam reads and writes gradient, master weight and two moments in fp32
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Step:
     """One optimizer step: its seconds, the speed of one GPU, and where the time goes (seconds, same shape)."""
 
