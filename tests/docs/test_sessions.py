@@ -10,6 +10,7 @@ import pytest
 from tests.docs.pages import PAGES, ROOT, Block, blocks, commands, is_run, replaced
 
 MORE = "…\n"
+PROGRESS = re.compile(r"gpu-opt: \w+ … \d+ s$")
 
 
 def with_sessions():
@@ -24,7 +25,7 @@ def shown(block: Block, run_line, folder) -> str:
         assert arguments[0] == "gpu-opt", block.name
         printed = run_line(folder, *arguments[1:])
         assert printed.code == block.option("exit", 0), f"{block.name}: {command}: {printed.err[-800:]}"
-        lines = [line.rstrip() for line in (printed.out or printed.err).splitlines()]
+        lines = [line.rstrip() for line in (printed.out or printed.err).splitlines() if not PROGRESS.match(line)]
         text += f"$ {command}\n" + "".join(f"{line}\n" for line in lines[:head]) + (MORE if len(lines) > head else "")
     return text
 
