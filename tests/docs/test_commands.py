@@ -6,9 +6,9 @@ import re
 import shlex
 
 import pytest
-from gpu_opt.cli._lazy import COMMANDS, PLANNED, load
-
 from tests.docs.pages import PAGES, ROOT, all_blocks, commands, text_of
+
+from gpu_opt.cli._lazy import COMMANDS, PLANNED, load
 
 PAGE = ROOT / "docs/reference/commands.md"
 GROUPS = ("prices",)

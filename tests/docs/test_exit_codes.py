@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from gpu_opt import errors
-
 from tests.docs.pages import ROOT, text_of
+
+from gpu_opt import errors
 
 
 def codes(page):

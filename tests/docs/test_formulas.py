@@ -11,7 +11,8 @@ from tests.docs.pages import ROOT, text_of
 PAGE = ROOT / "docs/explanation/model.md"
 CODE = ROOT / "optimizer/gpu_opt"
 STARTS = re.compile(r"^((?:[CGIKMOST]\d{1,2}(?:, | and |–)?)+)")
-ROW = re.compile(r"^\| (?:\[(?P<linked>[A-Z]\d+)\]\((?P<page>[\w.-]+)\)|(?P<own>[A-Z]\d+)) \| (?P<what>.*?) \|(?P<code>.*?)\|$", re.M)
+TAG = r"(?:\[(?P<linked>[A-Z]\d+)\]\((?P<page>[\w.-]+)\)|(?P<own>[A-Z]\d+))"
+ROW = re.compile(rf"^\| {TAG} \| (?P<what>.*?) \|(?P<code>.*?)\|$", re.MULTILINE)
 
 
 def in_code():

@@ -6,10 +6,10 @@ import re
 
 import pytest
 import yaml
+from tests.docs.pages import PAGES, ROOT, all_blocks, anchors, links, text_of
+
 from gpu_opt.workload_file.overlay import load_overlay
 from gpu_opt.workload_file.reader import load
-
-from tests.docs.pages import PAGES, ROOT, all_blocks, anchors, links, text_of
 
 SOME_WORKLOAD = "workloads: [{name: some, kind: gpu_hours, demand: {H100-SXM: 100}}]\n"
 OUTSIDE = ("http://", "https://", "mailto:")
