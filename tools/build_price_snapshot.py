@@ -1,7 +1,8 @@
-"""Make the price snapshot that ships: `python tools/build_price_snapshot.py DATA_DIR [OUT_DIR]`.
+"""Make the price snapshot that ships: `python tools/build_price_snapshot.py [DATA_DIR]`.
 
 Reads `prices.csv` and `prices_unusable.csv` of DATA_DIR and writes one file of offers a provider, the rows that
-can't be offers (`unusable.csv`) and `manifest.json` (newest date, rows, hash). Same input, same bytes.
+can't be offers (`unusable.csv`) and `manifest.json` (newest date, rows, hash). From these files, with or without a
+DATA_DIR, comes `offers.json`, the form that loads quickly. Same input, same bytes. Needs the packages on its path.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def write(path: Path, columns: list[str], rows: list[dict[str, str]]) -> bytes:
 
 
 def main(data_dir: Path, out_dir: Path) -> None:
-    """Build every file of the snapshot."""
+    """Build the CSV files of the snapshot and the manifest."""
     with (data_dir / "prices.csv").open(newline="", encoding="utf-8") as file:
         rows = [offer_row(row) for row in csv.DictReader(file)]
     with (data_dir / "prices_unusable.csv").open(newline="", encoding="utf-8") as file:
@@ -130,5 +131,18 @@ def main(data_dir: Path, out_dir: Path) -> None:
     (out_dir / "manifest.json").write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
+def write_compact() -> None:
+    """The offers of the CSV files, checked, in the form that loads quickly."""
+    from gpu_opt_prices.compact import FILE, to_compact
+    from gpu_opt_prices.snapshot_files import checked_offers, files_sha256, snapshot_providers
+    from gpu_opt_prices.table import OfferTable
+
+    table = OfferTable(offers=tuple(o for provider in snapshot_providers() for o in checked_offers(provider)))
+    text = to_compact(table.offers, files_sha256=files_sha256(), offers_sha256=table.sha256)
+    (OUT_DIR / FILE).write_text(text, encoding="utf-8")
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else OUT_DIR)
+    if len(sys.argv) > 1:
+        main(Path(sys.argv[1]), OUT_DIR)
+    write_compact()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpu_opt.domain.offer import Offer
-from gpu_opt_prices.snapshot_files import snapshot_offers, snapshot_providers
+from gpu_opt_prices.snapshot_files import shipped, snapshot_offers, snapshot_providers
 from gpu_opt_prices.store import Cached, cached_providers, read_cached
 from gpu_opt_prices.table import OfferTable, Refused, sorted_offers
 
@@ -23,7 +23,8 @@ def default_offers(cache_dir: Path | None, offline: bool = True) -> OfferTable:
             warnings.extend(said)
         offers.extend(provider_offers(provider, cached))
         refused.extend(cached.table.refused if cached else ())
-    return OfferTable(offers=tuple(offers), refused=tuple(refused), warnings=tuple(warnings))
+    known = "" if cached_names else shipped()[1]
+    return OfferTable(offers=tuple(offers), refused=tuple(refused), warnings=tuple(warnings), known_sha256=known)
 
 
 def provider_offers(provider: str, cached: Cached | None) -> tuple[Offer, ...]:

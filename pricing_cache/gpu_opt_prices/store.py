@@ -18,7 +18,6 @@ from pathlib import Path
 
 from gpu_opt.errors import InputError, Problem
 from gpu_opt_prices.columns import offers_csv
-from gpu_opt_prices.reader import parse_offers
 from gpu_opt_prices.table import OfferTable
 
 SCHEMA = "gpu-opt/prices/1"
@@ -78,6 +77,8 @@ def read_cached(cache_dir: Path, provider: str) -> tuple[Cached | None, tuple[st
 
 
 def _from_json(data: bytes, provider: str) -> Cached:
+    from gpu_opt_prices.reader import parse_offers  # without a cache nothing is parsed
+
     try:
         found = json.loads(data)
         csv, digest = found["csv"], found["sha256"]

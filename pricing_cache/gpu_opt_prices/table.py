@@ -30,11 +30,15 @@ class Refused:
 
 @dataclass(frozen=True, kw_only=True)
 class OfferTable:
-    """Offers in effect, sorted by place, type and market, with the rows refused and what a user should know."""
+    """Offers in effect, sorted by place, type and market, with the rows refused and what a user should know.
+
+    `known_sha256` is the hash where it was known before: that of the shipped snapshot as it is.
+    """
 
     offers: tuple[Offer, ...]
     refused: tuple[Refused, ...] = ()
     warnings: tuple[str, ...] = ()
+    known_sha256: str = ""
 
     @cached_property
     def newest_as_of(self) -> date:
@@ -49,7 +53,7 @@ class OfferTable:
     @cached_property
     def sha256(self) -> str:
         """Hash of the offers as `gpu-opt offers --all --format csv` prints them."""
-        return hashlib.sha256(offers_csv(self.offers).encode()).hexdigest()
+        return self.known_sha256 or hashlib.sha256(offers_csv(self.offers).encode()).hexdigest()
 
     def refused_by_reason(self) -> tuple[tuple[str, int], ...]:
         """(reason, rows), most first."""
