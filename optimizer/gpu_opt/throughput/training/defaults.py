@@ -23,10 +23,11 @@ _VENDOR_STACKS = {
 
 def default_stack(accelerator: Accelerator, *, kind: str, method: str) -> StackInfo:
     """A sensible stack for the kind of job on that vendor's part."""
-    if method in ("lora", "qlora"):
-        return stacks()["hf-peft"]
-    if accelerator.vendor in _VENDOR_STACKS:
+    adapter = method in ("lora", "qlora")
+    if accelerator.vendor in _VENDOR_STACKS and not (adapter and accelerator.vendor == "AMD"):
         return stacks()[_VENDOR_STACKS[accelerator.vendor]]
+    if adapter:
+        return stacks()["hf-peft"]
     return stacks()["megatron-bridge" if kind == "pretrain" else "fsdp"]
 
 

@@ -18,6 +18,8 @@ from gpu_opt.throughput.training.setting import Prepared, precision_gap, prepare
 
 _GIB_BYTES = 2.0**30
 
+_INFERENCE_ONLY = ("Inferentia1", "Inferentia2")  # AWS Neuron documentation, 2026: training on Trainium alone
+
 
 def job_options(
     job: TrainJob,
@@ -33,7 +35,7 @@ def job_options(
     `gangs` are GPU counts of whole instances; without them a frontier of at most 16 is searched. A gang fits when
     its need is at most memory × (1 − reserve).
     """
-    refused = _network_gap(job, shape) or precision_gap(job, shape, accelerator)
+    refused = _inference_only(job, shape) or _network_gap(job, shape) or precision_gap(job, shape, accelerator)
     if refused is not None:
         return (), (refused,)
     if not isinstance(job.model, ModelSpec):
@@ -104,6 +106,13 @@ def _interval(prepared: Prepared) -> Interval:
         method=prepared.method,
         mixture=setting.space.experts > 0,
     )
+
+
+def _inference_only(job: TrainJob, shape: Shape) -> Rejection | None:
+    if shape.gpu not in _INFERENCE_ONLY:
+        return None
+    reason = f"{shape.gpu} runs inference only: its software doesn't train"
+    return Rejection(workload=job.name, subject=shape.name, code="training", reason=reason)
 
 
 def _network_gap(job: TrainJob, shape: Shape) -> Rejection | None:
