@@ -97,7 +97,7 @@ def command(  # long: the signature is the list of options
     }
     file = _question_file(workload, asked, tuple(set_ or ()), write)
     if output is not None:
-        check_writable(output, workload, prices, write)
+        check_writable(output, workload, prices, write, calibration, *file.named_files())
     inputs = read_inputs(file, prices=prices, whole_hours=whole_hours)
     try:
         plan = _planned(inputs, gap=gap, time_limit_seconds=time_limit, calibration=calibrated)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
@@ -63,6 +64,21 @@ class WorkloadFile:
     def path_of(self, name: str) -> Path:
         """A path that the file names, from the file's folder."""
         return self.base_dir / name
+
+    def named_files(self) -> Iterator[Path]:
+        """The files that the file names: every text in it that is the path of one."""
+        for text in _texts(self.source.document.data):
+            with contextlib.suppress(OSError, ValueError):  # not a path
+                if self.path_of(text).is_file():
+                    yield self.path_of(text)
+
+
+def _texts(data: Data) -> Iterator[str]:
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, dict | list):
+        for value in data.values() if isinstance(data, dict) else data:
+            yield from _texts(value)
 
 
 def load(path: str | Path, overrides: Sequence[str] = ()) -> WorkloadFile:
