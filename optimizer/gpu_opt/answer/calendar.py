@@ -35,7 +35,7 @@ def scheduled_runs(
         candidate = data.fluid_candidates[demand.workload, demand.key][c]
         cell = grid.cells[candidate.pool][index]
         span = cell.end_hours - cell.start_hours
-        units = ceiling(hours / cell.hours)
+        units = max(1, ceiling(hours / cell.hours))
         numbers[demand.workload] += 1
         end = cell.start_hours + span * hours / (units * cell.hours)
         found.append(

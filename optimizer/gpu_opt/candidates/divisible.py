@@ -109,6 +109,7 @@ def batch_candidates(
             if instances > 1 and not joins_instances(shape):
                 continue
             rate = option.requests_per_second * per_instance * SECONDS_PER_HOUR * _uptime(pool, instances)
+            rate = min(rate, job.requests * SECONDS_PER_HOUR)  # the least amount of work takes a second
             candidates.append(
                 FluidCandidate(
                     workload=job.name,

@@ -20,6 +20,7 @@ from gpu_opt.domain.workload import TrainJob
 from gpu_opt.throughput.goodput import RunTime, SpotNeedsCheckpoints, failure_rates, run_time, whole_run_overhead
 from gpu_opt.units import SECONDS_PER_HOUR
 
+_LEAST_SECONDS = 1.0  # of a run: a calendar in seconds can't show less
 CHECKPOINT_WRITE_HOURS = 30.0 / 3600.0  # asynchronous writes of large runs (Llama 3 report, 2024-07)
 
 
@@ -123,7 +124,7 @@ def _candidate(
     question: Question, job: TrainJob, pool: Pool, option: JobOption, window_hours: float
 ) -> RunCandidate | Rejection:
     instances = round(option.gpus / pool.gpus)
-    work_hours = job.tokens_per_run / option.tokens_per_second / SECONDS_PER_HOUR
+    work_hours = max(job.tokens_per_run / option.tokens_per_second, _LEAST_SECONDS) / SECONDS_PER_HOUR
     try:
         time = _time(job, pool, option, instances, work_hours)
     except SpotNeedsCheckpoints as need:

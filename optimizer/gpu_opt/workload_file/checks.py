@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 SHARE_TOLERANCE = 1e-6
 DEFAULT_OPTIMIZER = "adam"
+_LEAST_GPU_HOURS = 0.001  # some seconds of one GPU
+_MOST_GPU_HOURS = 1e9  # some hundred thousand GPUs in a quarter; the solver takes far more for infinite
 
 
 def cross_checks(file: WorkloadFile, positions: Sequence[int], failed: Collection[Key]) -> Iterator[Problem]:
@@ -251,6 +253,11 @@ def _gpu_hours(file: WorkloadFile, path: KeyPath, entry: Any) -> Iterator[Proble
         yield file.problem((*path, "demand"), "it asks for no hours.", "Write a number above zero.")
     periods = file.horizon.periods
     for gpu, values in entry.demand.items():
+        for index, value in enumerate(values):
+            if 0 < value < _LEAST_GPU_HOURS or value > _MOST_GPU_HOURS:
+                what = f"{value:g} GPU-hours of a period are no demand that can be planned."
+                remedy = f"Write 0, or a number from {_LEAST_GPU_HOURS:g} to {_MOST_GPU_HOURS:g}."
+                yield file.problem((*path, "demand", gpu, index), what, remedy)
         if not values or (periods is not None and len(values) not in (1, periods)):
             expected = f"one number or {periods}" if periods is not None else "at least one number"
             what = f"{len(values)} periods where {expected} are expected."

@@ -40,8 +40,8 @@ def _yes_or_no(value: Any) -> Any:
 
 
 class Length(Section):
-    mean: Amount
-    p95: Amount | None = None
+    mean: AtLeastOne
+    p95: AtLeastOne | None = None
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -130,8 +130,8 @@ class Autoscale(Section):
 class BatchKeys(WorkloadKeys):
     kind: Literal["batch"]
     model: ModelOf
-    requests: Amount | None = None
-    requests_per_period: Amount | None = None
+    requests: AtLeastOne | None = None
+    requests_per_period: AtLeastOne | None = None
     input_tokens: LengthOf | None = None
     output_tokens: LengthOf | None = None
     units_per_request: Amount | None = None

@@ -3,7 +3,7 @@
 # Annotations are evaluated here and now: as text, pydantic would compile and evaluate each of them at every start.
 from typing import Literal
 
-from gpu_opt.workload_file.scalars import Amount, Count, Flag, Moment, PositiveHours, Text
+from gpu_opt.workload_file.scalars import Amount, AtLeastOne, Count, Flag, Moment, PositiveHours, Text
 from gpu_opt.workload_file.section import Section
 from gpu_opt.workload_file.workload_keys import DeadlineOf, ModelOf, ParallelOf, WorkloadKeys
 
@@ -15,7 +15,7 @@ class Checkpoint(Section):
 class TrainKeys(WorkloadKeys):
     model: ModelOf
     sequence_length: Count | None = None
-    global_batch_tokens: Amount | None = None
+    global_batch_tokens: AtLeastOne | None = None
     deadline: DeadlineOf | None = None
     earliest: Moment | None = None
     stack: Text | None = None
@@ -29,13 +29,13 @@ class TrainKeys(WorkloadKeys):
 
 class PretrainKeys(TrainKeys):
     kind: Literal["pretrain"]
-    tokens: Amount | None = None
+    tokens: AtLeastOne | None = None
     units: Amount | None = None
 
 
 class FinetuneKeys(TrainKeys):
     kind: Literal["finetune"]
-    dataset_tokens: Amount | None = None
+    dataset_tokens: AtLeastOne | None = None
     dataset_units: Amount | None = None
     method: Literal["full", "lora", "qlora"] = "full"
     rank: Count = 16
