@@ -75,4 +75,7 @@ def age_words(newest: date, oldest: date | None, today: date) -> str:
 
 def _days(day: date, today: date) -> str:
     number = (today - day).days
-    return "today" if number == 0 else f"{number} day{'s' if abs(number) != 1 else ''} old"
+    if number == 0:
+        return "today"
+    days = f"{abs(number):,} day{'s' if abs(number) != 1 else ''}"
+    return f"{days} old" if number > 0 else f"{days} in the future; check as_of"
