@@ -10,7 +10,7 @@ from gpu_opt.errors import GpuOptError
 from gpu_opt.hardware.accelerators import canonical_gpu, load_accelerators
 from gpu_opt.throughput import goodput
 from gpu_opt.throughput.accuracy.report import Report, Row, Skipped
-from gpu_opt.throughput.accuracy.row_model import model_of, number
+from gpu_opt.throughput.accuracy.row_model import model_of, number, positive
 from gpu_opt.throughput.accuracy.training_points import cluster_shape, normal_precision
 from gpu_opt.throughput.training.defaults import default_batch_tokens
 from gpu_opt.throughput.training.options import job_options
@@ -48,13 +48,13 @@ def _run(row: Mapping[str, str]) -> Row | Skipped:
         model = model_of(row)
     except (UnknownName, GpuOptError) as error:
         return Skipped(id=name, reason=str(error))
-    tokens = number(row.get("tokens_b"))
+    tokens = positive(row.get("tokens_b"))
     if model is None:
         return Skipped(id=name, reason="neither a known model name nor its size is given")
     if not tokens:
         return Skipped(id=name, reason="tokens_b is blank")
-    gpus = int(number(row.get("n_gpus")) or 512)
-    sequence = number(row.get("seq_len")) or _DEFAULT_SEQUENCE
+    gpus = max(int(positive(row.get("n_gpus")) or 512), 1)
+    sequence = max(positive(row.get("seq_len")) or _DEFAULT_SEQUENCE, 1.0)
     usual = default_batch_tokens(model, kind="pretrain", method="full", tokens=tokens * _BILLION)
     batch = max(usual, gpus * sequence * _LEAST_SEQUENCES_PER_RANK)
     job = TrainJob(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -11,16 +10,17 @@ from gpu_opt.models.assumed import assumed
 from gpu_opt.models.presets import find
 
 _BILLION = 1e9
+_MOST = 1e9  # above every count, length and time of a measurement
 _CLOSE = 0.12  # a preset's parameter count may differ from the cell's by rounding and by tied tables
 
 
 def number(text: str | None) -> float | None:
-    """A cell as a number, None when it is blank or no finite number."""
+    """A cell as a number, None when it is blank, no number, or one that nothing measured has."""
     try:
         value = float(text) if text else None
     except ValueError:
         return None
-    return value if value is not None and math.isfinite(value) else None
+    return value if value is not None and abs(value) <= _MOST else None
 
 
 def positive(text: str | None) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -30,18 +29,19 @@ from gpu_opt.throughput.serving.tables import read_rows
 MAX_SEARCHED_GPUS = 72
 _CURRENT_VERSION = {"vllm": (0, 8), "sglang": (0, 5), "tensorrt-llm": (0, 17), "llama.cpp": (0, 0)}
 _DEFAULT_ACCEPTANCE = 0.65
+_MOST = 1e9  # above every count, length and time of a measurement
 _VARIED_LONGEST = 3.0
 """Longest output over the mean where a mean that is no whole number shows that lengths vary (ShareGPT)."""
 _WORKER = re.compile(r"(prefill|decode) (\d+)x\(tp(\d+) dp(\d+) ep(\d+)\)")
 
 
 def number(text: str | None) -> float | None:
-    """A cell as a number; None when it is blank or no finite number."""
+    """A cell as a number; None when it is blank, no number, or one that nothing measured has."""
     try:
         value = float(text) if text else None
     except ValueError:
         return None
-    return value if value is not None and math.isfinite(value) else None
+    return value if value is not None and 0.0 <= value <= _MOST else None
 
 
 def scenario_of(row: Mapping[str, str]) -> str:

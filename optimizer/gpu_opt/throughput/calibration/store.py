@@ -28,7 +28,7 @@ def load_calibration(text: str, file: str = "") -> Calibration:
         gpus, notes = tuple(document.pop("gpus", ())), tuple(document.pop("notes", ()))
         calibration = Calibration(gpus=gpus, notes=notes, **document)
         _check(calibration)
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(Problem(file=file, what="not a calibration.", remedy=_REMEDY)) from error
     return calibration
 
