@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 
 from gpu_opt import hardware
 from gpu_opt.domain.offer import Market, Offer
@@ -38,8 +39,9 @@ def admitted_offers(question: Question, offers: Iterable[Offer]) -> tuple[list[O
     markets = {*question.rent_markets, *question.consider}
     kept: list[Offer] = []
     refused: list[Rejection] = []
+    outside = cache(lambda provider, region, gpu: _outside(provider, region, gpu, scope, gpus, countries))
     for offer in offers:
-        code = _refusal(offer, scope, gpus, countries, markets)
+        code = _refusal(offer, scope, markets) or outside(offer.provider, offer.region, offer.gpu)
         if code:
             refused.append(Rejection(workload="", subject=offer.id, code=code, reason=_REASONS[code]))
         else:
@@ -55,12 +57,12 @@ _REASONS = {
 }
 
 
-def _refusal(offer: Offer, scope: Scope, gpus: frozenset[str], countries: frozenset[str], markets: set[Market]) -> str:
+def _refusal(offer: Offer, scope: Scope, markets: set[Market]) -> str:
     if not purchasable_in(offer, scope.regions):
         return "purchasable"
     if offer.market not in markets and not offer.quoted:
         return "market"
-    return _outside(offer.provider, offer.region, offer.gpu, scope, gpus, countries)
+    return ""
 
 
 def _outside(
