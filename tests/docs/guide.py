@@ -91,7 +91,7 @@ def accelerators(run: Run) -> str:
     for name in ("A100-40GB-SXM", "A100-80GB-SXM", "H100-SXM", "T4", "RTX-4090", "Jetson-AGX-Orin-64GB", "B200-SXM"):
         row = _rows_by_name()[name]
         columns = ("fp32_tflops", "tf32_tflops", "fp16_tflops", "fp8_tflops", "int8_tflops", "cuda_cores", "memory_gib")
-        rows.append([name, *(row[column] or "–" for column in columns), row["source"]])
+        rows.append([f"`{name}`", *(row[column] or "–" for column in columns), row["source"]])
     head = ["GPU", "FP32", "TF32", "FP16", "FP8", "INT8", "CUDA cores", "GiB", "source"]
     return table(head, rows)
 
