@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gpu_opt.answer.assemble import Solved, settle
 from gpu_opt.answer.infeasible import explain
+from gpu_opt.answer.narrow import narrowed
 from gpu_opt.candidates.build import Built
-from gpu_opt.errors import GpuOptError, NoPlanInTime
+from gpu_opt.errors import GpuOptError, Infeasible, NoPlanInTime
 from gpu_opt.lp.build import Program, build
 from gpu_opt.lp.constraints.capacity import Crowded
 from gpu_opt.lp.data import without_calendar
 from gpu_opt.lp.decision import Decision, decide
 from gpu_opt.lp.evaluate import measure, overfull
+from gpu_opt.lp.grid import make_grid
 from gpu_opt.lp.refit import around_calendar
 from gpu_opt.lp.schedule import Unplaced, make_schedule
 
@@ -22,6 +25,8 @@ _MOST_ROUNDS = 12
 _LEAST_SECONDS = 10.0
 _FIRST_SHARE = 0.5  # of the time, kept for the program before anything was learned: its bound is the proof
 _EXPLAIN_SECONDS = 10.0
+_HINTS = ("replicas[", "hosts[", "units[", "bought[")  # what a plan without a calendar tells one with a calendar
+_RELAXED_SHARE = 0.4  # of the time, for the bound where the calendar can't be complete
 _NO_CALENDAR = "no calendar was found that holds all recurring runs; allow more instances or a longer window."
 _NO_START = (
     "no calendar was found that holds all runs, and none was ruled out; allow more instances or a longer window."
@@ -41,6 +46,9 @@ class _Search:
     pairs: frozenset[tuple[str, int]] = frozenset()
     missed: list[Unplaced] = field(default_factory=list)
     relaxed: set[bool] = field(default_factory=set)
+    chosen: Decision | None = None
+    whole: Built | None = None
+    hint: dict[str, float] = field(default_factory=dict)
 
     def left_seconds(self) -> float:
         return max(_LEAST_SECONDS, self.deadline - self.clock())
@@ -49,7 +57,7 @@ class _Search:
         """Bounds of programs that nothing restricts hold for the question itself; the highest is the best."""
         if self.missed:
             return
-        if program.grid.complete:
+        if program.grid.complete and self.whole is None:
             self.bound_usd = max(self.bound_usd, decision.bound_usd)
         elif exact not in self.relaxed:
             self.bound_usd = max(self.bound_usd, self.relaxed_bound(exact=exact))
@@ -58,13 +66,19 @@ class _Search:
     def relaxed_bound(self, *, exact: bool) -> float:
         """The bound where the calendar doesn't count, -inf where none is known. Infeasible when not even that is."""
         self.relaxed.add(exact)
-        data = without_calendar(self.built.data)
+        data = without_calendar((self.whole or self.built).data)
         if data is None:
             return float("-inf")
         program = build(data, Crowded(pairs=self.pairs, exact=True) if exact else None)
-        result, decision = decide(program, gap=self.gap / 2, time_limit_seconds=self.left_seconds() / 2)
+        seconds = max(_LEAST_SECONDS, (self.deadline - self.clock()) * _RELAXED_SHARE)
+        result, decision = decide(program, gap=self.gap / 2, time_limit_seconds=seconds)
         if result.status == "infeasible":
             raise explain(program, time_limit_seconds=_EXPLAIN_SECONDS)
+        self.chosen = decision
+        if decision is not None:
+            names = program.run.model.names
+            named = zip(names, decision.values, strict=True)
+            self.hint = {name: round(value) for name, value in named if name.startswith(_HINTS)}
         return float("-inf") if decision is None else decision.bound_usd
 
 
@@ -76,7 +90,7 @@ def solve_rounds(built: Built, *, gap: float, time_limit_seconds: float) -> Solv
     Infeasible and NoPlanInTime as their names say.
     """
     search = _Search(built, gap, time.monotonic() + time_limit_seconds, time.monotonic)
-    solved = _settled(search, exact=False, seconds=max(_LEAST_SECONDS, time_limit_seconds * _FIRST_SHARE), start=None)
+    solved = _first(search, max(_LEAST_SECONDS, time_limit_seconds * _FIRST_SHARE))
     if search.pairs and _gap(solved, search.bound_usd) > gap:
         try:
             start = _values(solved)
@@ -85,6 +99,37 @@ def solve_rounds(built: Built, *, gap: float, time_limit_seconds: float) -> Solv
             return _with_bound(solved, search)
         solved = min(exact, solved, key=lambda s: s.total_usd)
     return _with_bound(solved, search)
+
+
+def _first(search: _Search, seconds: float) -> Solved:
+    """The first calendar. Where one of all candidates can't be complete, first of a few, and of all if that isn't near
+    enough to their bound."""
+    if make_grid(search.built.data).complete:
+        return _settled(search, exact=False, seconds=seconds, start=None)
+    search.bound_usd = search.relaxed_bound(exact=False)
+    if search.chosen is None:
+        return _settled(search, exact=False, seconds=seconds, start=None)
+    search.whole = search.built
+    search.built = narrowed(search.whole, search.chosen)
+    few = None
+    with contextlib.suppress(Infeasible, NoPlanInTime):
+        few = _settled(search, exact=False, seconds=seconds, start=search.hint)
+    if few is not None and (_gap(few, search.bound_usd) <= search.gap or search.clock() >= search.deadline):
+        return few
+    kept = search.pairs, search.missed
+    search.built, search.pairs, search.missed = search.whole, frozenset(), []
+    every = None
+    try:
+        every = _settled(search, exact=False, seconds=search.left_seconds(), start=search.hint)
+    except NoPlanInTime:
+        if few is None:
+            raise
+    if every is not None and (few is None or every.total_usd < few.total_usd):
+        return every
+    if few is None:
+        raise NoPlanInTime(_NO_START)
+    search.built, (search.pairs, search.missed) = few.built, kept
+    return few
 
 
 def _gap(solved: Solved, bound_usd: float) -> float:
