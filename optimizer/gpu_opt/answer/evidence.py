@@ -7,9 +7,10 @@ from typing import Any
 
 from gpu_opt.answer.sources import sources_of
 from gpu_opt.candidates.serving import REPAIR_HOURS
+from gpu_opt.candidates.shared_service import merged_services
 from gpu_opt.domain.program import Purchase, Term
 from gpu_opt.domain.question import Question
-from gpu_opt.domain.workload import GpuHours, Service, TrainJob
+from gpu_opt.domain.workload import GpuHours, TrainJob
 from gpu_opt.lp.data import LpData
 from gpu_opt.lp.decision import Decision
 from gpu_opt.lp.evaluate import sources
@@ -212,11 +213,7 @@ def _work(question: Question, data: LpData, grid: Grid, decision: Decision) -> J
 
 
 def _services(question: Question, data: LpData, decision: Decision) -> Json:
-    repairs = {
-        f"pool:{w.pool}" if w.pool else w.name: w.repair_hours
-        for w in reversed(question.workloads)
-        if isinstance(w, Service)
-    }
+    repairs = {group.name: group.members[0].repair_hours for group in merged_services(question.workloads)}
     standing = []
     for (d, c, b), replicas in sorted(decision.replicas.items()):
         candidate = data.replica_candidates[data.services[d].workload][c]

@@ -39,7 +39,9 @@ def merged_services(workloads: Iterable[Workload]) -> list[Group]:
             names = ", ".join(member.name for member in members)
             what = f"the services {names} share replicas but have different models."
             raise InputError(Problem(path=f"workloads {name}", what=what, remedy="Give each model its own pool."))
-    return [Group(name=name, members=tuple(members)) for name, members in groups.items()]
+    return [
+        Group(name=name if members[1:] else members[0].name, members=tuple(members)) for name, members in groups.items()
+    ]
 
 
 def merge_demands(name: str, members: Sequence[Service], demands: Sequence[tuple[ServiceDemand, ...]]) -> MergedDemands:
