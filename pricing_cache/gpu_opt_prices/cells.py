@@ -14,9 +14,9 @@ MAX_CELL_CHARS = 300
 _SHOWN_CHARS = 40
 _MAX_GPUS = 100_000
 # Far outside what any instance costs: a slip of units or of the decimal point, not a price.
-_LEAST_USD = 1e-6
-_MOST_USD = 1e6
-_MOST_UPFRONT_USD = 1e9
+LEAST_USD = 1e-6
+MOST_USD = 1e6
+MOST_UPFRONT_USD = 1e9
 PLACEHOLDER = "the price is a placeholder that feeds use for an unknown one"
 _NUMBER = re.compile(r"[+-]?(?:[0-9][0-9_]*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
 _NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)\Z", re.IGNORECASE)
@@ -130,7 +130,7 @@ def _price(text: str, column: str) -> float:
         raise BadRow("price-negative", "the price is negative", text)
     if price in SENTINEL_USD:
         raise BadRow("price-sentinel", PLACEHOLDER, text)
-    if 0 < price < _LEAST_USD or price > _MOST_USD:
+    if 0 < price < LEAST_USD or price > MOST_USD:
         raise BadRow("price-implausible", "no instance costs that", text)
     return price
 
@@ -139,7 +139,7 @@ def _upfront(text: str, column: str) -> float:
     upfront = _number(text, column) if text else 0.0
     if upfront < 0:
         raise BadRow("upfront-negative", "upfront_usd is negative", text)
-    if upfront > _MOST_UPFRONT_USD:
+    if upfront > MOST_UPFRONT_USD:
         raise BadRow("upfront-implausible", "no instance costs that upfront", text)
     return upfront
 

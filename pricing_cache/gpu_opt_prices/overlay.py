@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from fnmatch import fnmatchcase
@@ -14,6 +14,7 @@ from gpu_opt.domain.overlay import Discount, Overlay, PriceRow, Quote
 from gpu_opt.domain.partition import is_apart
 from gpu_opt.errors import InputError, Problem
 from gpu_opt.units import HOURS_PER_YEAR
+from gpu_opt_prices.cells import LEAST_USD, MOST_UPFRONT_USD, MOST_USD
 from gpu_opt_prices.rows import TERM_MONTHS
 from gpu_opt_prices.table import OfferTable, Refused, sorted_offers
 
@@ -33,8 +34,19 @@ def apply_overlays(table: OfferTable, overlays: Sequence[Overlay]) -> OfferTable
     return OfferTable(
         offers=sorted_offers([*offers, *quotes]),
         refused=(*table.refused, *refused),
-        warnings=(*table.warnings, *(f"{row.reason}: {row.value}" for row in refused)),
+        warnings=(
+            *table.warnings,
+            *_idle_discounts(table.offers, overlays),
+            *(f"{r.reason}: {r.value}" for r in refused),
+        ),
     )
+
+
+def _idle_discounts(offers: Sequence[Offer], overlays: Sequence[Overlay]) -> Iterator[str]:
+    """A word on each discount that no offer gets: most often a slip in a name."""
+    for discount in (discount for overlay in overlays for discount in overlay.discounts):
+        if not any(_matches(discount, offer) for offer in offers):
+            yield f"a discount of {discount.discount_fraction:.4g} for {discount.provider or 'all'} meets no offer."
 
 
 def discounted(offers: Sequence[Offer], discounts: Sequence[Discount]) -> tuple[Offer, ...]:
@@ -208,6 +220,8 @@ def _price_problems(row: PriceRow | Quote) -> list[Problem]:
     free = upfront > 0 and not any(given)
     if any(not math.isfinite(price) or price < 0 or (price == 0 and not free) for price in given):
         problems.append(Problem(file=row.where, path=kind, what="the price must be a number above zero."))
+    elif any(price > MOST_USD or 0 < price < LEAST_USD for price in given) or upfront > MOST_UPFRONT_USD:
+        problems.append(Problem(file=row.where, path=kind, what="no instance costs that."))
     if not math.isfinite(upfront) or upfront < 0:
         problems.append(Problem(file=row.where, path=f"{kind}.upfront_usd", what="must not be negative."))
     if not 0 < row.gpu_count < math.inf:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gpu_opt.cli._ages import check_ages
 from gpu_opt.cli._offers import load_offers
+from gpu_opt.cli._shown import warn
 from gpu_opt.domain.question import Question
 from gpu_opt.records import record
 
@@ -45,7 +46,9 @@ def read_inputs(
         from gpu_opt.workload_file.overlay import overlays_of
         from gpu_opt_prices.overlay import apply_overlays
 
-        table = apply_overlays(table, overlays_of(file))
+        listed = table
+        table = apply_overlays(listed, overlays_of(file))
+        warn(warning for warning in table.warnings if warning not in listed.warnings)
     question = to_question(file, newest_as_of=table.newest_as_of, known_regions=regions_of(table.offers))
     if whole_hours:
         question = replace(question, whole_hours=True)
