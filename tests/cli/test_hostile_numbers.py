@@ -137,3 +137,49 @@ def test_a_calibration_nested_too_deep_is_bad_input(gpu_opt: GpuOpt, tmp_path: P
     ran = gpu_opt("plan", _question(tmp_path, "kind: gpu_hours, demand: {H100-SXM: 8}"), "--calibration", path)
     assert ran.code == 2
     assert "not a calibration" in ran.err
+
+
+@pytest.mark.parametrize("key", ["hidden_size", "num_hidden_layers", "num_attention_heads"])
+def test_a_model_config_with_a_number_of_400_digits_is_bad_input(gpu_opt: GpuOpt, tmp_path: Path, key: str) -> None:
+    sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100}
+    (tmp_path / "config.json").write_text(json.dumps({**sizes, key: 10**400}), encoding="utf-8")
+    work = "kind: finetune, dataset_tokens: 1M, sequence_length: 512, model: {config: config.json}"
+    ran = gpu_opt("plan", _question(tmp_path, work))
+    assert ran.code == 2
+    assert key in ran.err
+
+
+def _with_overlay(folder: Path, overlay: str) -> Path:
+    path = _question(folder, "kind: gpu_hours, demand: {H100-SXM: 80}")
+    (folder / "ours.yaml").write_text(f"version: 1\n{overlay}\n", encoding="utf-8")
+    path.write_text(path.read_text().replace("offers.csv,", "offers.csv, overlays: [ours.yaml],"), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("usd", ["1e30", "1e-30"])
+def test_a_private_price_that_no_instance_has_is_refused(gpu_opt: GpuOpt, tmp_path: Path, usd: str) -> None:
+    row = "{provider: example, region: us-1, gpu: H100-SXM, gpu_count: 8, market: on_demand, usd_per_instance_hour: %s}"
+    ran = gpu_opt("plan", _with_overlay(tmp_path, f"prices: [{row % usd}]"))
+    assert ran.code == 2
+    assert "ours.yaml:2: prices: no instance costs that." in ran.err
+
+
+def test_a_discount_that_meets_no_offer_is_told(gpu_opt: GpuOpt, tmp_path: Path) -> None:
+    ran = gpu_opt("plan", _with_overlay(tmp_path, "discounts: [{provider: exampel, fraction: 0.5}]"))
+    assert ran.code == 0
+    assert "warning: a discount of 0.5 for exampel meets no offer." in ran.err
+
+
+def test_a_quote_that_expired_is_told(gpu_opt: GpuOpt, tmp_path: Path) -> None:
+    quote = "{provider: q, region: eu, gpu: H100-SXM, gpu_count: 8, usd_per_gpu_hour: 2, expires: 2026-01-15}"
+    ran = gpu_opt("plan", _with_overlay(tmp_path, f"quotes: [{quote}]"))
+    assert ran.code == 0
+    assert "expired" in ran.err
+
+
+def test_a_service_alone_in_its_pool_is_planned_as_without_one(gpu_opt: GpuOpt, tmp_path: Path) -> None:
+    work = "kind: serve, model: {preset: llama-2-7b}, traffic: {rps: 3}, input_tokens: 200, output_tokens: 50"
+    alone = json.loads(gpu_opt("plan", _question(tmp_path, work), "--format", "json").out)
+    ran = gpu_opt("plan", _question(tmp_path, f"{work}, pool: chat"), "--format", "json")
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["objective_usd"] == alone["objective_usd"]

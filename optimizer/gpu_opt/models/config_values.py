@@ -71,7 +71,11 @@ class ConfigValues:
         return self.integer(*keys, default=1, most=most)
 
     def _whole(self, key: str, value: object, default: int, least: int, most: int) -> int:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or (isinstance(value, float) and not math.isfinite(value))
+        ):
             self.wrong(key, f"{_shown(value)} is no whole number.")
             return default
         if value != int(value):
