@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from tests.unit.test_serving_accuracy import ROW
 
+from gpu_opt.cli.main import main
+from gpu_opt.errors import InputError
 from gpu_opt.throughput.accuracy.serving import evaluate
 from gpu_opt.throughput.accuracy.serving_calibration import calibrated_constants
+from gpu_opt.throughput.calibration.serving import load_serving
 from gpu_opt.throughput.serving.constants import Constants, load_constants
 
 
@@ -45,3 +51,34 @@ def test_throughput_alone_is_enough() -> None:
 
 def test_no_points_change_nothing() -> None:
     assert calibrated_constants([]).value == load_constants().value
+
+
+def test_calibrate_keeps_a_file_that_plan_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = points(1.33)
+    columns = list(rows[0])
+    lines = [",".join(columns), *(",".join(row[name] for name in columns) for row in rows)]
+    (tmp_path / "ours.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    out = tmp_path / "ours.json"
+    assert main(["calibrate", str(tmp_path / "ours.csv"), "-o", str(out)]) == 0
+    message = capsys.readouterr().err
+    assert "5 points: median error 24.8% before" in message  # 1 − 1/1.33
+    found = load_serving(out.read_text(encoding="utf-8"))
+    constants = calibrated_constants(rows)
+    assert found.points == 5
+    assert speed(ROW, found.constants()) == pytest.approx(speed(ROW, constants), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "[]",
+        '{"schema": "gpu-opt/calibration/1", "kind": "serving"}',
+        '{"schema": "gpu-opt/calibration/1", "kind": "serving", "name": "x", "points": 3, "factors": {"nonsense a": 1},'
+        ' "median_error_before": 0, "median_error_after": 0}',
+        '{"schema": "gpu-opt/calibration/1", "kind": "serving", "name": "x", "points": 3, "factors": {"step_us a": -1},'
+        ' "median_error_before": 0, "median_error_after": 0}',
+    ],
+)
+def test_what_is_no_serving_calibration_is_refused(document: str) -> None:
+    with pytest.raises(InputError, match="not a calibration"):
+        load_serving(document)

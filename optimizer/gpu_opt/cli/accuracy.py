@@ -21,15 +21,26 @@ def command(
     output: Annotated[Literal["table", "json", "md"], typer.Option("--format", help="How to print it.")] = "table",
 ) -> None:
     """Hold the model against measured points: training speed and memory, serving, or GPU-hours of whole runs."""
-    from gpu_opt.throughput.accuracy.evaluate import evaluate_csv
-
-    report = evaluate_csv(read_text(file), file.name)
+    report = _report(file)
     if output == "json":
         write_json(to_json(report))
         return
     table = markdown_table if output == "md" else text_table
     typer.echo(table(_HEADER, _lines(report)))
     _skipped(report)
+
+
+def _report(file: Path) -> Report:
+    """The report of a benchmark's result file, else of a CSV file."""
+    from gpu_opt.throughput.bench_files import read_bench_file, sniff
+
+    if sniff(file):
+        from gpu_opt.throughput.accuracy.serving import evaluate
+
+        return evaluate(read_bench_file(file))
+    from gpu_opt.throughput.accuracy.evaluate import evaluate_csv
+
+    return evaluate_csv(read_text(file), file.name)
 
 
 def read_text(file: Path) -> str:

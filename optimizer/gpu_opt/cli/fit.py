@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from gpu_opt.cli._calibrations import read_calibration
+from gpu_opt.cli._calibrations import of_serving, of_training, read_calibration
 from gpu_opt.cli._common import write_json
 from gpu_opt.cli._shown import terminal_width, wants_colour, warn
 from gpu_opt.cli._watch import watched
@@ -40,7 +40,7 @@ def command(
     tpot_p95: Annotated[str | None, typer.Option(help="Serving: each further token within: 50ms.")] = None,
     max_gpus: Annotated[str | None, typer.Option(help="Training: at most so many GPUs.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="a.b=c over the file's values; repeatable.")] = None,
-    calibration: Annotated[Path | None, typer.Option(help="Training speeds refitted by `gpu-opt calibrate`.")] = None,
+    calibration: Annotated[Path | None, typer.Option(help="Speeds refitted by `gpu-opt calibrate`.")] = None,
     all_: Annotated[bool, typer.Option("--all", help="Every GPU and every row.")] = False,
     form: Annotated[Literal["table", "json", "md"], typer.Option("--format", help="How to print.")] = "table",
 ) -> None:
@@ -63,7 +63,10 @@ def command(
     else:
         ways = [*([train] if train else []), *(["serve"] if serve else [])] or list(_ALL_WAYS)
         file = _of_model(model, ways, precision, asked, set_ or ())
-    options = FitOptions(gpus=_gpus(gpu or ()), training_calibration=read_calibration(calibration))
+    found = read_calibration(calibration)
+    options = FitOptions(
+        gpus=_gpus(gpu or ()), training_calibration=of_training(found), serving_calibration=of_serving(found)
+    )
     _show(_question(file), options, form, every=all_)
 
 

@@ -12,7 +12,7 @@ import typer
 
 from gpu_opt import __version__
 from gpu_opt.cli._ages import age_words, used_as_of
-from gpu_opt.cli._calibrations import read_calibration
+from gpu_opt.cli._calibrations import of_serving, of_training, read_calibration
 from gpu_opt.cli._common import echo_err, silent_stdout
 from gpu_opt.cli._inputs import Inputs, read_inputs
 from gpu_opt.cli._plan_files import check_writable, write_whole
@@ -23,7 +23,10 @@ from gpu_opt.errors import Infeasible, InputError, Problem
 if TYPE_CHECKING:
     from gpu_opt.domain.plan import Plan
     from gpu_opt.throughput.calibration.profile import Calibration
+    from gpu_opt.throughput.calibration.serving import ServingCalibration
     from gpu_opt.workload_file.reader import WorkloadFile
+
+    AnyCalibration = Calibration | ServingCalibration | None
 
 _HAVE = "What one has: 8xp5.48xlarge@us-east-1:2027-08-31[:USD_PER_HOUR]; without a price it is paid already."
 
@@ -38,7 +41,7 @@ def command(  # long: the signature is the list of options
     time_limit: Annotated[float, typer.Option(min=1.0, help="Seconds for the solver.")] = 60.0,
     set_: Annotated[list[str] | None, typer.Option("--set", help="a.b=c over the file's values; repeatable.")] = None,
     whole_hours: Annotated[bool, typer.Option("--whole-hours", help="Round rented hours up.")] = False,
-    calibration: Annotated[Path | None, typer.Option(help="Training speeds refitted by `gpu-opt calibrate`.")] = None,
+    calibration: Annotated[Path | None, typer.Option(help="Speeds refitted by `gpu-opt calibrate`.")] = None,
     fund: Annotated[bool, typer.Option("--fund", help="Not supported yet.", hidden=True)] = False,
     cvar: Annotated[bool, typer.Option("--cvar", help="Not supported yet.", hidden=True)] = False,
     regret: Annotated[bool, typer.Option("--regret", help="Not supported yet.", hidden=True)] = False,
@@ -155,7 +158,7 @@ def _keep(path: Path, data: dict[str, Any]) -> None:
     write_whole(path, text)
 
 
-def _planned(inputs: Inputs, *, gap: float, time_limit_seconds: float, calibration: Calibration | None) -> Plan:
+def _planned(inputs: Inputs, *, gap: float, time_limit_seconds: float, calibration: AnyCalibration) -> Plan:
     """The plan, and on stderr what a person should know about its inputs."""
     from gpu_opt.pipeline import PlanOptions
     from gpu_opt.pipeline import plan as make_plan
@@ -173,7 +176,8 @@ def _planned(inputs: Inputs, *, gap: float, time_limit_seconds: float, calibrati
                 prices_sha256=table.sha256,
                 prices_as_of=table.newest_as_of.isoformat(),
                 model_version=f"{__version__}+{calibration.name}" if calibration else __version__,
-                training_calibration=calibration,
+                training_calibration=of_training(calibration),
+                serving_calibration=of_serving(calibration),
                 coverage_gaps=inputs.gaps,
                 progress=tell,
             ),
