@@ -12,7 +12,6 @@ from gpu_opt.answer.document import to_json
 from gpu_opt.answer.infeasible import workloads_without_candidates
 from gpu_opt.answer.rounds import solve_rounds
 from gpu_opt.answer.simulation import (
-    Key,
     Verdict,
     autoscaler_notes,
     confirmed_options,
@@ -81,7 +80,7 @@ def plan(question: Question, offers: Iterable[Offer], options: PlanOptions) -> P
     binding = binding_limits(solved, worth=options.runner_up, time_limit_seconds=_EXTRA_SECONDS)
     notes = autoscaler_notes(solved) if any(getattr(w, "trace_file", "") for w in question.workloads) else ()
     stamp = replace(_stamp(options, unconfirmed(verdicts)), notes=notes)
-    answer = assemble(question, solved, stamp, runner_up, binding, confirmed_options(verdicts))
+    answer = assemble(question, solved, stamp, runner_up, binding, confirmed_options(solved, verdicts))
     problems = check(to_json(answer))
     if problems:
         raise GpuOptError("the plan failed its own check and is not shown: " + "; ".join(problems[:3]))
@@ -90,15 +89,22 @@ def plan(question: Question, offers: Iterable[Offer], options: PlanOptions) -> P
 
 def _solve_and_simulate(
     question: Question, offers: tuple[Offer, ...], built: Built, options: PlanOptions
-) -> tuple[Solved, dict[Key, Verdict]]:
-    """Solves, simulates the services' queues, lowers the rates that don't hold and plans again, a few times at most."""
+) -> tuple[Solved, dict[Kind, Verdict]]:
+    """Solves, simulates the services' queues, lowers the rates that don't hold and plans again.
+
+    After a few rounds only kinds of replicas that were simulated stay, so that the last plan holds.
+    """
+    known: dict[Kind, Verdict] = {}
     for number in range(_MOST_SIMULATIONS):
         options.progress("solving")
         solved = solve_rounds(built, gap=options.gap, time_limit_seconds=options.time_limit_seconds)
         options.progress("simulating")
-        verdicts = simulate_chosen(solved)
-        if number == _MOST_SIMULATIONS - 1 or not learn(built.sizing, verdicts):
+        verdicts = simulate_chosen(solved, known)
+        if not any(verdict.lowered for verdict in verdicts.values()):
             break
+        known |= verdicts
+        last = number >= _MOST_SIMULATIONS - 2
+        learn(built, known if last else verdicts, known_only=last)
         built = build_data(question, offers, built.sizing)
         hopeless = workloads_without_candidates(built)
         if hopeless:

@@ -7,19 +7,35 @@ from dataclasses import replace
 
 from gpu_opt import hardware
 from gpu_opt.answer.assemble import Solved
-from gpu_opt.candidates.sizing import Sizing
+from gpu_opt.candidates.build import Built
+from gpu_opt.domain.hardware import Shape
 from gpu_opt.domain.option import Layout, ReplicaOption
 from gpu_opt.domain.program import ReplicaCandidate
 from gpu_opt.domain.workload import Service
 from gpu_opt.records import record
 
 REQUESTS = 4000  # of one simulation: forty of them above P99
-Key = tuple[str, str, float, Layout]
+_SAME = 1.0 + 1e-9
+Confirmed = dict[tuple[str, str, float, Layout], ReplicaOption]
+
+
+@record
+class Kind:
+    """What a replica's queue depends on, wherever it is rented: instances of equal GPUs and links share one verdict.
+
+    `link_gb_per_second` is 0 for a replica on one GPU, which talks to no other.
+    """
+
+    service: str
+    gpu: str
+    gpus: float
+    layout: Layout
+    link_gb_per_second: float
 
 
 @record
 class Verdict:
-    """A chosen option by (service, shape, GPUs, layout), as the simulation found it; None where no rate holds.
+    """A kind of replica as the simulation found it: `option` with the rate and the latencies that hold, or None.
 
     `lowered` says that the plan gave it more than it holds, so that the plan must be made again.
     """
@@ -28,20 +44,29 @@ class Verdict:
     lowered: bool
 
 
-def key_of(service: str, option: ReplicaOption) -> Key:
-    """What tells options of a service apart."""
-    return service, option.shape, option.gpus, option.layout
+def kind_of(service: str, option: ReplicaOption, shape: Shape) -> Kind:
+    """The kind of an option on a shape."""
+    link = max(shape.scaleup_gb_per_second, shape.pcie_gb_per_second) if option.gpus > 1.0 else 0.0
+    return Kind(service=service, gpu=shape.gpu, gpus=option.gpus, layout=option.layout, link_gb_per_second=link)
 
 
-def simulate_chosen(solved: Solved) -> dict[Key, Verdict]:
-    """Each replica kind that serves a service with limits, at the highest rate that any block gives it."""
-    verdicts: dict[Key, Verdict] = {}
+def simulate_chosen(solved: Solved, known: Mapping[Kind, Verdict]) -> dict[Kind, Verdict]:
+    """Each kind of replica that serves a service with limits, at the highest rate that any block gives it.
+
+    `known` are verdicts of rounds before: a kind that was lowered then holds at its lower rate.
+    """
+    verdicts: dict[Kind, Verdict] = {}
     for (name, index), rate in sorted(_given_rates(solved).items()):
         members = solved.built.members[name]
         candidate = solved.built.data.replica_candidates[name][index]
-        if len(members) == 1 and members[0].slo is not None and candidate.option.source != "measured":
-            key = key_of(name, candidate.option)
-            verdicts[key] = _verdict(solved, members[0], candidate, rate)
+        if len(members) > 1 or members[0].slo is None or candidate.option.source == "measured":
+            continue
+        kind = kind_of(name, candidate.option, solved.built.capacity.shapes[candidate.pool])
+        before = known.get(kind)
+        if before is not None and before.option is not None and rate <= before.option.requests_per_second * _SAME:
+            verdicts[kind] = replace(before, lowered=False)
+        else:
+            verdicts[kind] = _verdict(solved, members[0], candidate, rate)
     return verdicts
 
 
@@ -84,24 +109,44 @@ def _verdict(solved: Solved, service: Service, candidate: ReplicaCandidate, rate
     return Verdict(option=replace(found, requests_per_second=candidate.option.requests_per_second), lowered=False)
 
 
-def learn(sizing: Sizing, verdicts: Mapping[Key, Verdict]) -> bool:
-    """Lowers the options that the simulation found too fast, and drops those that hold at no rate; whether any was."""
-    lowered = {key: verdict for key, verdict in verdicts.items() if verdict.lowered}
-    for service, shape in sorted({(service, shape) for service, shape, _, _ in lowered}):
+def learn(built: Built, verdicts: Mapping[Kind, Verdict], *, known_only: bool) -> bool:
+    """Lowers the options of every kind that the simulation found too fast, on whatever instances, and drops those that
+    hold at no rate; whether any was lowered. `known_only` also drops kinds of these services that nobody simulated.
+    """
+    shapes = {shape.name: shape for shape in built.capacity.shapes.values()}
+    services = {kind.service for kind in verdicts}
+    for (service, name), options in sorted(built.sizing.replica_options.items()):
+        if service not in services or name not in shapes:
+            continue
         kept: list[ReplicaOption] = []
-        for option in sizing.replica_options[service, shape]:
-            verdict = lowered.get(key_of(service, option))
+        for option in options:
+            verdict = verdicts.get(kind_of(service, option, shapes[name]))
             if verdict is None:
-                kept.append(option)
+                kept += [] if known_only and option.source != "measured" else [option]
             elif verdict.option is not None:
-                kept.append(verdict.option)
-        sizing.replica_options[service, shape] = tuple(kept)
-    return bool(lowered)
+                kept.append(replace(option, requests_per_second=_held(option, verdict)))
+        built.sizing.replica_options[service, name] = tuple(kept)
+    return any(verdict.lowered for verdict in verdicts.values())
 
 
-def confirmed_options(verdicts: Mapping[Key, Verdict]) -> dict[Key, ReplicaOption]:
-    """Options with the latencies that the simulation measured."""
-    return {key: v.option for key, v in verdicts.items() if v.option is not None and not v.lowered}
+def _held(option: ReplicaOption, verdict: Verdict) -> float:
+    """The rate that a plan may give: the lower one where the simulation lowered it."""
+    if verdict.option is None or not verdict.lowered:
+        return option.requests_per_second
+    return min(option.requests_per_second, verdict.option.requests_per_second)
+
+
+def confirmed_options(solved: Solved, verdicts: Mapping[Kind, Verdict]) -> Confirmed:
+    """By (service, shape, GPUs, layout): options with the latencies that the simulation measured."""
+    found: Confirmed = {}
+    for name, candidates in solved.built.data.replica_candidates.items():
+        for candidate in candidates:
+            shape = solved.built.capacity.shapes[candidate.pool]
+            verdict = verdicts.get(kind_of(name, candidate.option, shape))
+            if verdict is not None and verdict.option is not None and not verdict.lowered:
+                option = replace(verdict.option, shape=candidate.option.shape)
+                found[name, option.shape, option.gpus, option.layout] = option
+    return found
 
 
 def autoscaler_notes(solved: Solved) -> tuple[str, ...]:
@@ -130,10 +175,10 @@ def autoscaler_notes(solved: Solved) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def unconfirmed(verdicts: Mapping[Key, Verdict]) -> tuple[str, ...]:
+def unconfirmed(verdicts: Mapping[Kind, Verdict]) -> tuple[str, ...]:
     """Warnings for what the last round still found too fast."""
     return tuple(
-        f"{service} on {shape}: the simulation of its queue doesn't hold the latency limits at the planned rate"
-        for (service, shape, _, _), verdict in sorted(verdicts.items(), key=lambda item: item[0][:3])
+        f"{kind.service} on {kind.gpu}: the simulation of its queue doesn't hold the latency limits at the planned rate"
+        for kind, verdict in sorted(verdicts.items(), key=lambda item: (item[0].service, item[0].gpu, item[0].gpus))
         if verdict.lowered
     )
