@@ -25,7 +25,7 @@ from gpu_opt.errors import GpuOptError
 _INTERNAL, _USAGE, _INTERRUPTED, _PIPE_CLOSED = 1, 2, 130, 141
 _ABOUT = "Which GPUs, where, rented how or bought, and what it will cost."
 _MESSAGE_CHARACTERS = 300
-_OBJECTS_BEFORE_COLLECTING = 100_000  # a command lives for a second or two, and makes next to no cycles
+_OBJECTS_BEFORE_COLLECTING = 500_000  # a command lives for a second or two, and makes next to no cycles
 _DEVICE_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EROFS}
 
 
