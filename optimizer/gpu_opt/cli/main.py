@@ -96,6 +96,7 @@ def main(arguments: list[str]) -> int:
 def run() -> None:
     """`gpu-opt`."""
     gc.set_threshold(_OBJECTS_BEFORE_COLLECTING, *gc.get_threshold()[1:])
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # else every distribution is searched for some
     sys.exit(main(sys.argv[1:]))
 
 
