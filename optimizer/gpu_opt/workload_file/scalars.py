@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import date, timedelta
 from typing import Annotated, Any, TypeVar
 
-from pydantic import PlainValidator, WithJsonSchema
+from pydantic_core import core_schema
 
 from gpu_opt.domain.names import UnknownName
 from gpu_opt.units import GIB_BYTES, SECONDS_PER_HOUR, parse_duration_seconds, parse_number, parse_size_bytes
@@ -267,9 +267,19 @@ def _short(message: str, value: str) -> str:
     return message.replace(repr(value), quoted(value))
 
 
-def typed(parse: Callable[[object], Any], schema: dict[str, Any]) -> tuple[PlainValidator, WithJsonSchema]:
-    """The two annotations of a scalar type."""
-    return PlainValidator(parse), WithJsonSchema(schema)
+class Scalar:
+    """The annotation of a scalar type. Pydantic's own PlainValidator would also build a schema of the type it stands
+    on and one to write it, for each of a hundred keys at every start."""
+
+    def __init__(self, parse: Callable[[object], Any], json_schema: dict[str, Any]) -> None:
+        self.parse = parse
+        self.json_schema = json_schema
+
+    def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.parse)
+
+    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
+        return dict(self.json_schema)
 
 
 _NUMBER: dict[str, Any] = {
@@ -285,25 +295,25 @@ _DAY: dict[str, Any] = {"type": "string", "format": "date", "pattern": r"^\d{4}-
 _MOMENT: dict[str, Any] = {"anyOf": [_DAY, _DURATION]}
 _BOOLEAN: dict[str, Any] = {"enum": [True, False, *sorted(TRUE_WORDS | FALSE_WORDS)]}
 
-Text = Annotated[str, *typed(text, _NAME)]
-Flag = Annotated[bool, *typed(boolean, _BOOLEAN)]
-Count = Annotated[int, *typed(between(1, MOST_COUNT, whole=True), _NUMBER)]
-CountOrZero = Annotated[int, *typed(between(0, MOST_COUNT, whole=True), _NUMBER)]
-Amount = Annotated[float, *typed(between(0, open_low=True), _NUMBER)]
-AmountOrZero = Annotated[float, *typed(between(0), _NUMBER)]
-AtLeastOne = Annotated[float, *typed(between(1), _NUMBER)]
-Growth = Annotated[float, *typed(between(-1, 100, open_low=True, percent=True), _FRACTION)]
-Fraction = Annotated[float, *typed(between(0, 1, percent=True), _FRACTION)]
-Share = Annotated[float, *typed(between(0, 1, open_low=True, percent=True), _FRACTION)]
-Hours = Annotated[float, *typed(hours, _DURATION)]
-PositiveHours = Annotated[float, *typed(positive_hours, _DURATION)]
-Milliseconds = Annotated[float, *typed(milliseconds, _DURATION)]
-Gib = Annotated[float, *typed(gib, _SIZE)]
-Tib = Annotated[float, *typed(tib, _SIZE)]
-Day = Annotated[date, *typed(day, _DAY)]
-Moment = Annotated[date | timedelta, *typed(moment, _MOMENT)]
-GpuName = Annotated[str, *typed(gpu_name, _NAME)]
-GpuPattern = Annotated[str, *typed(gpu_pattern, _NAME)]
-SystemName = Annotated[str, *typed(system_name, _NAME)]
-Country = Annotated[str, *typed(country, {"type": "string"})]
-Residency = Annotated[str, *typed(residency, {"type": "string"})]
+Text = Annotated[str, Scalar(text, _NAME)]
+Flag = Annotated[bool, Scalar(boolean, _BOOLEAN)]
+Count = Annotated[int, Scalar(between(1, MOST_COUNT, whole=True), _NUMBER)]
+CountOrZero = Annotated[int, Scalar(between(0, MOST_COUNT, whole=True), _NUMBER)]
+Amount = Annotated[float, Scalar(between(0, open_low=True), _NUMBER)]
+AmountOrZero = Annotated[float, Scalar(between(0), _NUMBER)]
+AtLeastOne = Annotated[float, Scalar(between(1), _NUMBER)]
+Growth = Annotated[float, Scalar(between(-1, 100, open_low=True, percent=True), _FRACTION)]
+Fraction = Annotated[float, Scalar(between(0, 1, percent=True), _FRACTION)]
+Share = Annotated[float, Scalar(between(0, 1, open_low=True, percent=True), _FRACTION)]
+Hours = Annotated[float, Scalar(hours, _DURATION)]
+PositiveHours = Annotated[float, Scalar(positive_hours, _DURATION)]
+Milliseconds = Annotated[float, Scalar(milliseconds, _DURATION)]
+Gib = Annotated[float, Scalar(gib, _SIZE)]
+Tib = Annotated[float, Scalar(tib, _SIZE)]
+Day = Annotated[date, Scalar(day, _DAY)]
+Moment = Annotated[date | timedelta, Scalar(moment, _MOMENT)]
+GpuName = Annotated[str, Scalar(gpu_name, _NAME)]
+GpuPattern = Annotated[str, Scalar(gpu_pattern, _NAME)]
+SystemName = Annotated[str, Scalar(system_name, _NAME)]
+Country = Annotated[str, Scalar(country, {"type": "string"})]
+Residency = Annotated[str, Scalar(residency, {"type": "string"})]

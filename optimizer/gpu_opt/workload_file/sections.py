@@ -14,13 +14,13 @@ from gpu_opt.workload_file.scalars import (
     GpuPattern,
     Growth,
     Residency,
+    Scalar,
     Share,
     Text,
     Wrong,
     between,
     distinct_gpus,
     text,
-    typed,
 )
 from gpu_opt.workload_file.section import OneOrMore, Precision, Section
 
@@ -47,7 +47,7 @@ _DECLINE = {
     "required": ["decline_per_year"],
     "additionalProperties": False,
 }
-AfterDemand = Annotated[str | float, *typed(_after_demand, {"anyOf": [{"enum": ["hold", "none"]}, _DECLINE]})]
+AfterDemand = Annotated[str | float, Scalar(_after_demand, {"anyOf": [{"enum": ["hold", "none"]}, _DECLINE]})]
 
 
 class HorizonBlock(Section):
@@ -72,7 +72,7 @@ def _overlay(value: object) -> str | dict[str, Any]:
     return value if isinstance(value, dict) else text(value)
 
 
-OverlayRef = Annotated[str | dict[str, Any], *typed(_overlay, {"type": ["string", "object"]})]
+OverlayRef = Annotated[str | dict[str, Any], Scalar(_overlay, {"type": ["string", "object"]})]
 
 
 class PriceChange(Section):

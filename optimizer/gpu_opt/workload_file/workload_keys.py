@@ -17,16 +17,16 @@ from gpu_opt.workload_file.scalars import (
     GpuPattern,
     Moment,
     PositiveHours,
+    Scalar,
     Text,
     Tib,
     Wrong,
     between,
-    typed,
 )
 from gpu_opt.workload_file.section import OneOrMore, Precision, Section
 
-ZeroStage = Annotated[int, *typed(between(0, 3, whole=True), {"type": "integer", "minimum": 0, "maximum": 3})]
-Priority = Annotated[int, *typed(between(1, 9, whole=True), {"type": "integer", "minimum": 1, "maximum": 9})]
+ZeroStage = Annotated[int, Scalar(between(0, 3, whole=True), {"type": "integer", "minimum": 0, "maximum": 3})]
+Priority = Annotated[int, Scalar(between(1, 9, whole=True), {"type": "integer", "minimum": 1, "maximum": 9})]
 
 
 def under(key: str) -> BeforeValidator:
