@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from gpu_opt.answer.document import to_json
 from gpu_opt.answer.infeasible import workloads_without_candidates
 from gpu_opt.answer.rounds import solve_rounds
 from gpu_opt.answer.simulation import (
+    Kind,
     Verdict,
     autoscaler_notes,
     confirmed_options,
@@ -23,8 +25,9 @@ from gpu_opt.candidates.build import Built, build_data
 from gpu_opt.candidates.sizing import Sizing
 from gpu_opt.domain.offer import Offer
 from gpu_opt.domain.plan import Plan, RunnerUp
-from gpu_opt.domain.question import Question
-from gpu_opt.errors import GpuOptError, Infeasible, NoPlanInTime
+from gpu_opt.domain.question import Budget, Question
+from gpu_opt.domain.workload import Service, TrainJob
+from gpu_opt.errors import GpuOptError, Infeasible, InputError, NoPlanInTime, Problem
 from gpu_opt.lp.schedule import Placement
 from gpu_opt.records import record
 from gpu_opt.verify import check
@@ -62,6 +65,7 @@ def plan(question: Question, offers: Iterable[Offer], options: PlanOptions) -> P
     Infeasible, NoPlanInTime and InputError as their names say; GpuOptError when the check of a plan fails, which is a
     defect of the tool: such a plan is never returned.
     """
+    _refuse_unsupported(question)
     offers = tuple(offers)
     options.progress("candidates")
     built = build_data(question, offers, _sizing(question, options))
@@ -71,7 +75,8 @@ def plan(question: Question, offers: Iterable[Offer], options: PlanOptions) -> P
         raise Infeasible(hopeless, longer_windows(question, offers, built, gap=options.gap, time_limit_seconds=limit))
     try:
         solved, verdicts = _solve_and_simulate(question, offers, built, options)
-    except Infeasible as found:
+    except Infeasible as first:
+        found = _at_held_rates(question, offers, built, options, first)
         later = postponed(question, offers, built, gap=options.gap, time_limit_seconds=_EXTRA_SECONDS)
         repairs = sorted([*found.repairs, *later], key=lambda repair: (repair[1], repair[0]))
         raise Infeasible(found.conflict, repairs) from None
@@ -87,6 +92,14 @@ def plan(question: Question, offers: Iterable[Offer], options: PlanOptions) -> P
     return replace(answer, verified=True)
 
 
+def _refuse_unsupported(question: Question) -> None:
+    """What would change a plan's cost and isn't built for this question: refused by name, never ignored."""
+    paid = question.existing or question.inventory or question.consider or question.purchasable or question.quotas
+    if question.whole_hours and (paid or not all(isinstance(w, TrainJob) for w in question.workloads)):
+        what = "--whole-hours is not supported yet beside services, divisible work, quotas or paid capacity."
+        raise InputError(Problem(what=what, remedy="Leave it out: rented hours then count in fractions."))
+
+
 def _solve_and_simulate(
     question: Question, offers: tuple[Offer, ...], built: Built, options: PlanOptions
 ) -> tuple[Solved, dict[Kind, Verdict]]:
@@ -95,9 +108,11 @@ def _solve_and_simulate(
     After a few rounds only kinds of replicas that were simulated stay, so that the last plan holds.
     """
     known: dict[Kind, Verdict] = {}
+    deadline = time.monotonic() + options.time_limit_seconds
     for number in range(_MOST_SIMULATIONS):
         options.progress("solving")
-        solved = solve_rounds(built, gap=options.gap, time_limit_seconds=options.time_limit_seconds)
+        left_seconds = max(_EXTRA_SECONDS, deadline - time.monotonic())
+        solved = solve_rounds(built, gap=options.gap, time_limit_seconds=left_seconds)
         options.progress("simulating")
         verdicts = simulate_chosen(solved, known)
         if not any(verdict.lowered for verdict in verdicts.values()):
@@ -110,6 +125,27 @@ def _solve_and_simulate(
         if hopeless:
             raise Infeasible(hopeless)
     return solved, verdicts
+
+
+def _at_held_rates(
+    question: Question, offers: tuple[Offer, ...], built: Built, options: PlanOptions, found: Infeasible
+) -> Infeasible:
+    """The same refusal at the rates that services really hold: simulated without the limits, then asked again.
+
+    Otherwise a repair would name the cost of a plan whose queues nobody had simulated.
+    """
+    if not any(isinstance(w, Service) and w.slo is not None for w in question.workloads):
+        return found
+    unlimited = replace(question, budget=Budget(), quotas=(), max_providers=None)
+    try:
+        _solve_and_simulate(unlimited, offers, build_data(unlimited, offers, built.sizing), options)
+        again = build_data(question, offers, built.sizing)
+        solve_rounds(again, gap=options.gap, time_limit_seconds=options.time_limit_seconds)
+    except Infeasible as held:
+        return held
+    except GpuOptError:
+        return found
+    return found
 
 
 def _sizing(question: Question, options: PlanOptions) -> Sizing:

@@ -238,7 +238,7 @@ def random_question(seed: int) -> tuple[Question, list[Offer]]:
         )
         if rng.random() < 0.25
         else (),
-        whole_hours=rng.random() < 0.1,
+        whole_hours=rng.random() < 0.0,  # only plain runs can have it; the draw keeps the others as they were
     )
     return question, offers
 

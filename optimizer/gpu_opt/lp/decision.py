@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping
 from typing import TypeVar
 
 from gpu_opt.lp.build import Program
+from gpu_opt.lp.peaks import evened
 from gpu_opt.lp.solver import SolveResult, solve
 from gpu_opt.records import record
 
@@ -48,7 +49,7 @@ def _clean(value: float) -> float:
 def decide(
     program: Program, *, gap: float, time_limit_seconds: float, start: Mapping[str, float] | None = None
 ) -> tuple[SolveResult, Decision | None]:
-    """Solves, rounds the integers, solves the rest once more with them fixed, and reads the result.
+    """Solves, rounds the integers, solves the rest once more with them fixed, evens out peaks, and reads the result.
 
     `start` are values by variable name of a plan to begin from.
     Without a feasible point the second part is None, and the first tells why.
@@ -58,7 +59,7 @@ def decide(
         return first, None
     model = program.run.model
     fixed = {i: float(round(v)) for i, v in enumerate(first.values) if model.integers[i]}
-    polished = solve(model.fixed(fixed), relaxed=True) if fixed else first
+    polished = evened(program, model.fixed(fixed))
     values = polished.values if polished.has_solution else first.values
     return first, read_values(program, first, list(values))
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from gpu_opt.lp.build import Program
 from gpu_opt.lp.decision import Decision, read_values
+from gpu_opt.lp.peaks import evened
 from gpu_opt.lp.schedule import Placement
-from gpu_opt.lp.solver import solve
 from gpu_opt.lp.variables import overlap_hours
 
 _TINY_HOURS = 1e-6
@@ -23,7 +23,7 @@ def around_calendar(program: Program, decision: Decision, placements: Iterable[P
     model = program.run.model
     fixed = {i: float(round(v)) for i, v in enumerate(decision.values) if model.integers[i]}
     fixed |= _lane_hours(program, placements)
-    fitted = solve(model.fixed(fixed), relaxed=True)
+    fitted = evened(program, model.fixed(fixed))
     if not fitted.has_solution:
         return None
     again = read_values(program, fitted, list(fitted.values))
