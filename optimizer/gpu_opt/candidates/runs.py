@@ -78,6 +78,7 @@ def run_candidates(
     """
     demands = run_demands(job, question.horizon)
     window = max((d.latest_hours - d.from_hours for d in demands), default=0.0)
+    always_in_time = in_time_hours(demands)
     candidates: list[RunCandidate] = []
     rejections: list[Rejection] = []
     real: dict[bool, list[float]] = {True: [], False: []}
@@ -94,14 +95,12 @@ def run_candidates(
         shape = capacity.shapes[key]
         options = sizing.jobs(job, shape)
         rejections += list(sizing.rejections.get((job.name, shape.name), ()))
-        for option in options:
-            made = _candidate(question, job, pool, option, window)
-            if isinstance(made, Rejection):
-                rejections.append(made)
-            else:
-                candidates.append(made)
+        made = [_candidate(question, job, pool, option, window) for option in options]
+        rejections += [each for each in made if isinstance(each, Rejection)]
+        here = [each for each in made if isinstance(each, RunCandidate)]
+        candidates += here
         if key in sharing.free:
-            real[pool.spot] += _cheapest(pool, [c for c in candidates if c.p95_hours <= in_time_hours(demands)])
+            real[pool.spot] += _cheapest(pool, [c for c in here if c.p95_hours <= always_in_time])
     return candidates, rejections
 
 
@@ -109,7 +108,7 @@ def _cheapest(pool: Pool, candidates: list[RunCandidate]) -> list[float]:
     if not pool.rents:
         return []
     price = max(pool.rents[0].usd_per_instance_hour)
-    costs = [c.paid_hours * c.instances * price + c.place_usd for c in candidates if c.pool == pool.id]
+    costs = [c.paid_hours * c.instances * price + c.place_usd for c in candidates]
     return [min(costs)] if costs else []
 
 
