@@ -36,15 +36,18 @@ LOG_SD = {
     "weight_bandwidth": 0.1, "kv_bandwidth": 0.15, "decode_flops": 0.2, "prefill_flops": 0.15, "layer_us": 0.25,
     "sequence_us": 0.4, "moe_layer_us": 0.4, "step_us": 0.3, "hop_us": 0.3, "hop_growth": 0.3, "link_bandwidth": 0.2,
     "exchange_us": 0.4, "exchange_bandwidth": 0.3, "request_ms": 0.4, "closed_ms": 0.6, "crowd": 0.8,
+    "burst": 0.5, "mixed_us": 0.5,
     "expert_bandwidth": 0.15, "expert_flops": 0.15, "score_flops": 0.3, "overlap": 0.1, "expert_coverage": 0.15,
     "prefill_share": 0.15, "queue": 0.4, "first_steps": 0.4, "decode_growth": 0.3, "prefill_half_tokens": 0.3,
 }  # fmt: skip
 BASE_SD_RATIO = 3.0
-RIDGE = 0.4
+RIDGE = 0.25
 RIDGE_LATER = 0.12
 HOLD = 8.0
 FITTED = ("closed", "static", "decode", "prefill", "offline")
 SCALE = 0.12
+FIRST_SCALE = 0.06
+NUDGE = 1e-3
 FAMILY_POWER = 0.25
 METRIC_WEIGHT = {
     "throughput_out_tok_s": 1.0, "tpot_mean": 1.0, "e2e_mean": 0.7, "ttft_mean": 0.35, "ttft_p50": 0.35,
@@ -124,12 +127,13 @@ class Stack:
                         table[slot][i, j] = place.get((slot, key), len(place))
             self.used.append(table)
 
-    def outcomes(self, theta: np.ndarray) -> list[dict[str, np.ndarray]]:
-        """Predictions by bundle at log constants `theta`."""
+    def outcomes(self, theta: np.ndarray, moved: str = "") -> list[dict[str, np.ndarray]]:
+        """Predictions by bundle at log constants `theta`, those of the slot `moved` a little higher."""
         padded = np.append(theta, 0.0)
         found = []
         for bundle, table in zip(self.bundles, self.used, strict=True):
-            factors = Factors(**{slot: np.exp(padded[table[slot]].sum(axis=1)) for slot in SLOTS})
+            logs = {slot: padded[table[slot]].sum(axis=1) + (NUDGE if slot == moved else 0.0) for slot in SLOTS}
+            factors = Factors(**{slot: np.exp(values) for slot, values in logs.items()})
             found.append(predict_bundle(bundle, factors))
         return found
 
@@ -164,7 +168,7 @@ def spread(place: tuple[str, str]) -> float:
     return LOG_SD[place[0]] * (BASE_SD_RATIO if wide else 1.0)
 
 
-def fit(stack: Stack, start: Theta | None = None, steps: int = 14) -> Theta:
+def fit(stack: Stack, start: Theta | None = None, steps: int = 14, scale: float = SCALE) -> Theta:
     """Soft-L1 on log errors with a ridge to the priors; constants of `start` are held near their values."""
     prior_of = priors()
     places = sorted(stack.places() | set(prior_of) | set(start or {}))
@@ -175,16 +179,39 @@ def fit(stack: Stack, start: Theta | None = None, steps: int = 14) -> Theta:
     ridge = np.array([(HOLD if place in held else free) / spread(place) for place in places])
     targets = _targets(stack)
 
-    def residuals(theta: np.ndarray) -> np.ndarray:
-        outcomes = stack.outcomes(theta)
-        parts = []
-        for index, metric, where, logs, weights in targets:
-            predicted = np.log(np.maximum(outcomes[index][metric][where], 1e-9))
-            plain = weights * np.clip(predicted - logs, -3.0, 3.0)
-            parts.append(np.sign(plain) * SCALE * np.sqrt(2.0 * (np.sqrt(1.0 + (plain / SCALE) ** 2) - 1.0)))
-        return np.concatenate([*parts, (theta - prior) * ridge])
+    def plain(theta: np.ndarray, slot: str = "") -> list[np.ndarray]:
+        outcomes = stack.outcomes(theta, slot)
+        return [
+            weights * np.clip(np.log(np.maximum(outcomes[index][metric][where], 1e-9)) - logs, -3.0, 3.0)
+            for index, metric, where, logs, weights in targets
+        ]
 
-    return dict(zip(places, _levenberg_marquardt(residuals, prior.copy(), steps), strict=True))
+    def residuals(theta: np.ndarray) -> np.ndarray:
+        return np.concatenate([*(_soft(part, scale) for part in plain(theta)), (theta - prior) * ridge])
+
+    def jacobian(theta: np.ndarray) -> np.ndarray:
+        """By slot: what an entry's factor moves is what each of the constants in it moves."""
+        base = plain(theta)
+        soft = [_soft(part, scale) for part in base]
+        edges = np.cumsum([0, *(len(part) for part in base)])
+        found = np.zeros((int(edges[-1]) + len(theta), len(theta) + 1))
+        for slot in SLOTS:
+            moved = plain(theta, slot)
+            for k, (index, _, where, _, _) in enumerate(targets):
+                slope = (_soft(moved[k], scale) - soft[k]) / NUDGE
+                lines = np.arange(edges[k], edges[k + 1])
+                for column in stack.used[index][slot][where].T:
+                    found[lines, column] += slope
+        found = found[:, :-1]
+        found[int(edges[-1]) :] = np.diag(ridge)
+        return found
+
+    return dict(zip(places, _levenberg_marquardt(residuals, jacobian, prior.copy(), steps), strict=True))
+
+
+def _soft(plain: np.ndarray, scale: float) -> np.ndarray:
+    """Signed residuals whose squares are the soft-L1 loss."""
+    return np.sign(plain) * scale * np.sqrt(2.0 * (np.sqrt(1.0 + (plain / scale) ** 2) - 1.0))
 
 
 def _targets(stack: Stack) -> list[tuple[int, str, np.ndarray, np.ndarray, np.ndarray]]:
@@ -219,15 +246,16 @@ def _metrics_of(scenario: str) -> tuple[str, ...]:
     return tuple(METRIC_WEIGHT)
 
 
-def _levenberg_marquardt(residuals: Callable[[np.ndarray], np.ndarray], theta: np.ndarray, steps: int) -> np.ndarray:
+def _levenberg_marquardt(
+    residuals: Callable[[np.ndarray], np.ndarray],
+    slopes: Callable[[np.ndarray], np.ndarray],
+    theta: np.ndarray,
+    steps: int,
+) -> np.ndarray:
     current, damping = residuals(theta), 1e-2
     cost = float(current @ current)
     for _ in range(steps):
-        jacobian = np.empty((len(current), len(theta)))
-        for j in range(len(theta)):
-            moved = theta.copy()
-            moved[j] += 1e-3
-            jacobian[:, j] = (residuals(moved) - current) / 1e-3
+        jacobian = slopes(theta)
         normal, gradient = jacobian.T @ jacobian, jacobian.T @ current
         for _ in range(6):
             step = -np.linalg.solve(normal + damping * np.diag(np.diag(normal) + 1e-6), gradient)
@@ -249,11 +277,10 @@ def fit_all(rows: Sequence[Row], points: dict[str, ServingPoint], cap: int = 8) 
     """First today's serving engines under load, then everything else beside those constants."""
     usable = [r for r in rows if not r["disagg"] and r["id"] in points and points[r["id"]].scenario in FITTED]
     first = Stack([r for r in usable if r["id"][:3] in FIRST_STAGE], points, load_constants(), 16)
-    start = (
-        {place: value for place, value in fit(first).items() if place in first.places(1) and place[0] not in LATER}
-        if first.rows
-        else {}
-    )
+    start: Theta = {}
+    if first.rows:
+        known_places, fitted = first.places(1), fit(first, scale=FIRST_SCALE)
+        start = {place: value for place, value in fitted.items() if place in known_places and place[0] not in LATER}
     known = constants_of({**priors(), **start})
     return fit(Stack(usable, points, known, cap), start=start)
 
@@ -295,10 +322,19 @@ def load_points(path: Path) -> tuple[list[Row], dict[str, ServingPoint]]:
         rows = [row for row in csv.DictReader(table) if row.get("quality", "A") in ("A", "B")]
     points = {}
     for row in rows:
+        if row["id"].startswith("IPF"):
+            row.update(_per_token(row))
         point = point_of(row, find_accelerator, model_of)
         if isinstance(point, ServingPoint):
             points[row["id"]] = point
     return rows, points
+
+
+def _per_token(row: Row) -> Row:
+    """Cells of inference-perf, which averages time per token over stream chunks of two: the mean by its definition."""
+    blank = {name: "" for name in row if name.startswith(("tpot_", "itl_"))}
+    seconds, tokens = float(row["e2e_ms"]) - float(row["ttft_ms"]), float(row["output_len"]) - 1.0
+    return {**blank, "tpot_ms": f"{seconds / tokens:.5g}", "tpot_stat": "mean"}
 
 
 def write_constants(theta: Theta) -> None:

@@ -28,6 +28,8 @@ from gpu_opt.throughput.serving.tables import read_rows
 
 MAX_SEARCHED_GPUS = 72
 _CURRENT_VERSION = {"vllm": (0, 8), "sglang": (0, 5), "tensorrt-llm": (0, 17), "llama.cpp": (0, 0)}
+_ALL_CURRENT_FROM = "2025-07"
+"""A version below the present ones in a row of this date or later is another product's (a container, Dynamo)."""
 _DEFAULT_ACCEPTANCE = 0.65
 _MOST = 1e9  # above every count, length and time of a measurement
 _VARIED_LONGEST = 3.0
@@ -175,7 +177,7 @@ def tags_of(row: Mapping[str, str], engine: str) -> tuple[str, ...]:
         return ()
     if version is None:
         return (f"{engine}:static",) if scenario_of(row) == "static" else ()
-    if (int(version[1]), int(version[2])) >= current:
+    if (int(version[1]), int(version[2])) >= current or row.get("source_date", "") >= _ALL_CURRENT_FROM:
         return ()
     return (f"{engine}:static",) if scenario_of(row) == "static" else (f"{engine}:old",)
 

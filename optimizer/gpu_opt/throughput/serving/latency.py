@@ -11,10 +11,14 @@ from gpu_opt.throughput.serving.steady import Load, Steady
 
 NORMAL_QUANTILE = {"p50": 0.0, "p95": 1.6449, "p99": 2.3263}
 STATISTICS = ("mean", "p50", "p95", "p99")
-_TTFT_SPREAD_LOW = 0.16
+_TTFT_SPREAD_LOW = 0.22
 _TTFT_SPREAD_GROWTH = 2.2
 _TTFT_SPREAD_FROM = 0.6
 _TPOT_SPREAD = 0.05
+_TPOT_SPREAD_PER_PREFILL = 0.3
+"""Spread of the time per token by the share of it that goes to others' prompts; event simulation, 2026-12."""
+_BURST_STEPS = 3
+_MOST_PROMPTS = 16.0
 
 
 @record
@@ -44,6 +48,16 @@ def slot_wait_seconds(state: Steady, load: Load) -> Array:
     return service * np.power(load_share, np.sqrt(2.0 * (slots + 1.0)) - 1.0) / (1.0 - load_share)
 
 
+def stalled_step_seconds(state: Steady, z: float) -> Array:
+    """I10: a step at quantile `z`: the prompts that came during the one before it (Poisson) are prefilled in it."""
+    longest = state.tpot_seconds
+    for _ in range(_BURST_STEPS):
+        came = state.requests_per_second * longest
+        prompts = np.clip(came + z * np.sqrt(came), 1.0, _MOST_PROMPTS)
+        longest = state.step_seconds + prompts * state.work_seconds
+    return longest
+
+
 def open_loop_latency(state: Steady, load: Load, spread: Spread, rho: Array) -> dict[tuple[str, str], Array]:
     """I10: seconds by (metric, statistic). TTFT is lognormal, wider as `rho` (rate over the highest rate) nears 1."""
     wait = slot_wait_seconds(state, load)
@@ -59,13 +73,14 @@ def open_loop_latency(state: Steady, load: Load, spread: Spread, rho: Array) -> 
         ("itl", "mean"): state.tpot_seconds,
         ("e2e", "mean"): ttft + tokens * state.tpot_seconds,
     }
+    others = 1.0 - state.step_seconds / np.maximum(state.tpot_seconds, 1e-12)
+    token_spread = np.hypot(_TPOT_SPREAD, _TPOT_SPREAD_PER_PREFILL * others)
     varied = np.asarray(spread.output_log_sd) > 0
     typical = np.exp(-0.5 * spread.output_log_sd**2)
     for name, z in NORMAL_QUANTILE.items():
         result["ttft", name] = median * np.exp(sigma * z)
-        result["tpot", name] = state.tpot_seconds * np.exp(_TPOT_SPREAD * z)
-        blocked = state.prefill_seconds * {"p50": 0.0, "p95": 0.5, "p99": 1.0}[name]
-        result["itl", name] = state.step_seconds + np.where(state.utilisation > 0.02, blocked, 0.5 * blocked)
+        result["tpot", name] = state.tpot_seconds * np.exp(token_spread * z)
+        result["itl", name] = stalled_step_seconds(state, z) if z > 0 else state.step_seconds
         longest = tokens * typical * np.exp(spread.output_log_sd * z)
         first = np.where(varied, result["ttft", "mean"], result["ttft", name])
         result["e2e", name] = first + longest * state.tpot_seconds

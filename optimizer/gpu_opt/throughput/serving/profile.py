@@ -15,6 +15,7 @@ class ServingProfile:
     `dense_params` are the MLPs and shared experts that every token uses, `expert_params` all routed experts,
     `active_expert_params` those that one token uses. `kv_elements` are per token and layer; `score_flops` are per
     query token, context token and layer, `decode_score_flops` the same in decoding (MLA works in its compressed space).
+    `attended_tokens` is how many tokens a query of sparse attention looks at, 0 where all.
     """
 
     name: str
@@ -41,6 +42,7 @@ class ServingProfile:
     score_flops: float
     decode_score_flops: float
     state_bytes: float
+    attended_tokens: float
     max_positions: float
     native_precision: str
 
@@ -92,7 +94,7 @@ def serving_profile(spec: ModelSpec) -> ServingProfile:
     embedding = 0.0 if spec.tied_embeddings else table
     weights = spec.params + spec.vision_params
     if experts:
-        dense += max(spec.active_params - (attention + dense + active + table), 0.0)
+        dense += max(spec.active_params - (attention + dense + active + embedding + table), 0.0)
         experts = max(weights - (attention + dense + embedding + table), 0.5 * experts)
     else:
         dense = max(weights - (attention + embedding + table), 0.5 * dense)
@@ -123,6 +125,7 @@ def serving_profile(spec: ModelSpec) -> ServingProfile:
         score_flops=prefill_score,
         decode_score_flops=decode_score,
         state_bytes=float(spec.linear_state_bytes),
+        attended_tokens=float(spec.sparse_attention_tokens),
         max_positions=float(spec.max_positions),
         native_precision=spec.native_precision,
     )

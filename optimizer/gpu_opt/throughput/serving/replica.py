@@ -46,10 +46,13 @@ SLOTS = (
     "closed_ms",
     "first_steps",
     "crowd",
+    "burst",
+    "mixed_us",
 )
 
 
 _BYTES_16BIT = 2.0
+_UNLIMITED = 1e12
 _UNPIPELINED = ("llama.cpp", "exllama", "autoawq")
 """Engines that pass one batch through their stages at a time; prompts still go in chunks of 512."""
 
@@ -119,6 +122,12 @@ def _default_domain(accelerator: Accelerator) -> tuple[int, float]:
     return domain, float(max(domain, 8))
 
 
+def _attention_kind(profile: ServingProfile) -> str:
+    if profile.is_mla:
+        return "sparse" if profile.attended_tokens else "mla"
+    return "linear" if profile.linear_layers else "gqa"
+
+
 def slot_keys(replica: Replica) -> dict[str, tuple[str, ...]]:
     """Which factors apply to each slot, from the most general to the most special."""
     gpu, plan = replica.accelerator, replica.plan
@@ -127,16 +136,14 @@ def slot_keys(replica: Replica) -> dict[str, tuple[str, ...]]:
     memory = f"memory:{gpu.memory_type}"
     architecture = f"architecture:{gpu.architecture.split(' (')[0]}"
     compute = f"compute:{'16bit' if plan.compute in ('bf16', 'fp16') else plan.compute}"
-    packed = ("packed",) if plan.weight_only else ()
+    packed = ("packed", f"packed:{plan.format.linear_bytes:.1f}") if plan.weight_only else ()
     link = f"link:{replica.link.kind}"
     exchange = f"link:{replica.exchange.kind}"
     mixed = f"{architecture}|{compute}"
     software = (engine, *replica.tags)
     port = f"{engine}|{vendor}"
     host = (*software, vendor, port)
-    attention = "attention:" + (
-        "mla" if replica.profile.is_mla else "linear" if replica.profile.linear_layers else "gqa"
-    )
+    attention = f"attention:{_attention_kind(replica.profile)}"
     return {
         "weight_bandwidth": ("base", compute, memory, vendor, *software, port, *packed),
         "kv_bandwidth": ("base", vendor, *software, attention),
@@ -164,6 +171,8 @@ def slot_keys(replica: Replica) -> dict[str, tuple[str, ...]]:
         "closed_ms": ("base", *software),
         "first_steps": ("base", engine),
         "crowd": ("base", engine),
+        "burst": ("base", engine),
+        "mixed_us": ("base", engine),
     }
 
 
@@ -184,6 +193,7 @@ class Facts:
     full_layers: Array
     window_layers: Array
     window_tokens: Array
+    attended_tokens: Array
     kv_elements: Array
     kv_shards: Array
     score_flops: Array
@@ -235,6 +245,8 @@ class Factors:
     closed_ms: Array
     first_steps: Array
     crowd: Array
+    burst: Array
+    mixed_us: Array
 
 
 def _fact_row(replica: Replica) -> dict[str, float]:
@@ -254,6 +266,7 @@ def _fact_row(replica: Replica) -> dict[str, float]:
         "full_layers": profile.full_layers,
         "window_layers": profile.window_layers,
         "window_tokens": profile.window_tokens,
+        "attended_tokens": profile.attended_tokens or _UNLIMITED,
         "kv_elements": profile.kv_elements,
         "kv_shards": 1.0 if profile.is_mla else float(min(layout.tp, max(profile.kv_heads, 1.0))),
         "score_flops": profile.score_flops,

@@ -9,6 +9,8 @@ from gpu_opt.throughput.serving.replica import Array, Factors, Facts
 from gpu_opt.throughput.serving.step import decode_seconds, prefill_seconds, prefill_work_seconds
 
 _FIXED_POINT_STEPS = 5
+OPEN_LOOP_STEPS = 0.55
+"""Share of `first_steps` at a rate: users of a closed loop arrive together, others don't. Event simulation, 2026-12."""
 DRAFT_STEP_FRACTION = 0.03
 """Cost of one draft token in target steps: one of 32 layers plus the head, as in EAGLE (arXiv:2401.15077, 2024)."""
 
@@ -71,7 +73,7 @@ def steady_at_batch(facts: Facts, factors: Factors, load: Load, batch: Array) ->
     rate = batch / np.maximum(decode, 1e-9)
     busy = np.minimum(rate * work, 0.98)
     wait = factors.queue * 0.5 * prefill * busy / (1.0 - busy)
-    ttft = factors.request_ms * 1e-3 + prefill + factors.first_steps * tpot + wait
+    ttft = factors.request_ms * 1e-3 + prefill + OPEN_LOOP_STEPS * factors.first_steps * tpot + wait
     return Steady(
         batch=batch,
         step_seconds=step,
@@ -102,7 +104,8 @@ def closed_loop(facts: Facts, factors: Factors, load: Load, users: Array) -> Ste
     for _ in range(_FIXED_POINT_STEPS):
         step = token_seconds(facts, factors, load, batch)
         tpot = step + (1.0 - factors.crowd) * others / np.maximum(load.output_tokens, 1.0)
-        first = factors.closed_ms * 1e-3 + prefill + factors.first_steps * step + factors.crowd * others
+        first = factors.closed_ms * 1e-3 + prefill + factors.first_steps * step
+        first = first + (factors.crowd + factors.burst) * others
         decode = tokens * tpot
         batch = np.maximum(0.4 * batch + 0.6 * slots * decode / (decode + first), 0.05)
     rate = slots / (first + decode)

@@ -31,7 +31,8 @@ def weight_seconds(facts: Facts, factors: Factors, tokens: Array) -> Array:
 
 def kv_read_bytes(facts: Facts, context: Array) -> Array:
     """I3: KV and state bytes per sequence and GPU at a mean context of `context` tokens."""
-    tokens = facts.full_layers * context + facts.window_layers * np.minimum(context, facts.window_tokens)
+    seen = np.minimum(context, facts.attended_tokens)
+    tokens = facts.full_layers * seen + facts.window_layers * np.minimum(context, facts.window_tokens)
     return tokens * facts.kv_elements * facts.kv_bytes / facts.kv_shards + facts.state_bytes / facts.tp
 
 
@@ -71,7 +72,12 @@ def decode_seconds(facts: Facts, factors: Factors, batch: Array, context: Array,
     flops = 2.0 * rank_tokens * dense / facts.tp
     flops = flops + 2.0 * moe_tokens * facts.active_expert_params / facts.expert_ranks / factors.expert_flops
     window = facts.window_layers * np.minimum(context, facts.window_tokens)
-    score = rank_tokens * (facts.full_layers * context + window) * facts.decode_score_flops / facts.tp
+    score = (
+        rank_tokens
+        * (facts.full_layers * np.minimum(context, facts.attended_tokens) + window)
+        * facts.decode_score_flops
+        / facts.tp
+    )
     grown = 1.0 + factors.decode_growth * rank_tokens / (rank_tokens + _LARGE_BATCH)
     compute = flops / (facts.peak * factors.decode_flops * grown) + score / (facts.peak_16bit * factors.score_flops)
     core = np.maximum(memory, compute) + factors.overlap * np.minimum(memory, compute)
@@ -86,6 +92,7 @@ def prefill_flops(facts: Facts, tokens: Array, prefix: Array | float) -> tuple[A
     dense = 2.0 * tokens * (facts.attention_params + facts.dense_params) + 2.0 * facts.head_params
     seen = prefix * tokens + 0.5 * tokens * tokens
     window = np.where(tokens + prefix > facts.window_tokens, tokens * facts.window_tokens, seen)
+    seen = np.minimum(seen, tokens * facts.attended_tokens)
     score = facts.score_flops * (facts.full_layers * seen + facts.window_layers * np.minimum(window, seen))
     return dense + score, 2.0 * tokens * facts.active_expert_params
 
@@ -119,4 +126,5 @@ def prefill_work_seconds(facts: Facts, factors: Factors, tokens: Array, prefix: 
     batched = tokens + 1024.0
     compute = (dense + experts / factors.expert_flops) / facts.tp / _prefill_rate(facts, factors, batched)
     comm = communication_seconds(facts, factors, tokens)
-    return factors.prefill_share * (compute + comm) / (facts.dp * facts.pp)
+    mixed = facts.layers * factors.mixed_us * _US
+    return (factors.prefill_share * (compute + comm) + mixed) / (facts.dp * facts.pp)
