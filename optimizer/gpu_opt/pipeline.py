@@ -33,6 +33,7 @@ from gpu_opt.records import record
 from gpu_opt.verify import check
 
 _EXTRA_SECONDS = 10.0
+_LEAST_SECONDS = 5.0
 _MOST_SIMULATIONS = 4
 
 
@@ -111,7 +112,7 @@ def _solve_and_simulate(
     deadline = time.monotonic() + options.time_limit_seconds
     for number in range(_MOST_SIMULATIONS):
         options.progress("solving")
-        left_seconds = max(_EXTRA_SECONDS, deadline - time.monotonic())
+        left_seconds = max(_LEAST_SECONDS, deadline - time.monotonic())
         solved = solve_rounds(built, gap=options.gap, time_limit_seconds=left_seconds)
         options.progress("simulating")
         verdicts = simulate_chosen(solved, known)

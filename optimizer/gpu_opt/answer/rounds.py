@@ -16,6 +16,7 @@ from gpu_opt.lp.build import Program, build
 from gpu_opt.lp.constraints.capacity import Crowded
 from gpu_opt.lp.data import without_calendar
 from gpu_opt.lp.decision import Decision, decide
+from gpu_opt.lp.dedicated import dedicated_start
 from gpu_opt.lp.evaluate import measure, overfull
 from gpu_opt.lp.grid import make_grid
 from gpu_opt.lp.refit import around_calendar
@@ -25,6 +26,7 @@ _MOST_ROUNDS = 12
 _LEAST_SECONDS = 10.0
 _FIRST_SHARE = 0.5  # of the time, kept for the program before anything was learned: its bound is the proof
 _EXPLAIN_SECONDS = 10.0
+_SMALL_PROGRAM = 200  # integers up to which the solver needs no plan to begin from
 _HINTS = ("replicas[", "hosts[", "units[", "bought[")  # what a plan without a calendar tells one with a calendar
 _RELAXED_SHARE = 0.4  # of the time, for the bound where the calendar can't be complete
 _NO_CALENDAR = "no calendar was found that holds all recurring runs; allow more instances or a longer window."
@@ -70,8 +72,9 @@ class _Search:
         if data is None:
             return float("-inf")
         program = build(data, Crowded(pairs=self.pairs, exact=True) if exact else None)
+        start = dedicated_start(program)
         seconds = max(_LEAST_SECONDS, (self.deadline - self.clock()) * _RELAXED_SHARE)
-        result, decision = decide(program, gap=self.gap / 2, time_limit_seconds=seconds)
+        result, decision = decide(program, gap=self.gap / 2, time_limit_seconds=seconds, start=start)
         if result.status == "infeasible":
             raise explain(program, time_limit_seconds=_EXPLAIN_SECONDS)
         self.chosen = decision
@@ -178,6 +181,8 @@ def _one_fewer(decision: Decision) -> list[Unplaced]:
 
 
 def _decide(search: _Search, program: Program, seconds: float, start: dict[str, float] | None) -> Decision:
+    if sum(program.run.model.integers) > _SMALL_PROGRAM:
+        start = {**dedicated_start(program), **start} if start else dedicated_start(program)
     result, decision = decide(program, gap=search.gap, time_limit_seconds=seconds, start=start)
     if decision is not None:
         return decision
