@@ -64,9 +64,10 @@ def plan(question: Question, offers: Iterable[Offer], options: PlanOptions) -> P
     """The cheapest plan, re-checked outside the solver.
 
     Infeasible, NoPlanInTime and InputError as their names say; GpuOptError when the check of a plan fails, which is a
-    defect of the tool: such a plan is never returned.
+    defect of the tool: such a plan is never returned. Alternatives are looked for while there is time.
     """
     _refuse_unsupported(question)
+    deadline = time.monotonic() + options.time_limit_seconds
     offers = tuple(offers)
     options.progress("candidates")
     built = build_data(question, offers, _sizing(question, options))
@@ -81,9 +82,10 @@ def plan(question: Question, offers: Iterable[Offer], options: PlanOptions) -> P
         later = postponed(question, offers, built, gap=options.gap, time_limit_seconds=_EXTRA_SECONDS)
         repairs = sorted([*found.repairs, *later], key=lambda repair: (repair[1], repair[0]))
         raise Infeasible(found.conflict, repairs) from None
+    more = options.runner_up and time.monotonic() < deadline
     options.progress("alternatives")
-    runner_up = _runner_up(solved, options) if options.runner_up else None
-    binding = binding_limits(solved, worth=options.runner_up, time_limit_seconds=_EXTRA_SECONDS)
+    runner_up = _runner_up(solved, options) if more else None
+    binding = binding_limits(solved, worth=more, time_limit_seconds=_EXTRA_SECONDS)
     notes = autoscaler_notes(solved) if any(getattr(w, "trace_file", "") for w in question.workloads) else ()
     stamp = replace(_stamp(options, unconfirmed(verdicts)), notes=notes)
     answer = assemble(question, solved, stamp, runner_up, binding, confirmed_options(solved, verdicts))

@@ -23,7 +23,7 @@ from gpu_opt.lp.refit import around_calendar
 from gpu_opt.lp.schedule import Unplaced, make_schedule
 
 _MOST_ROUNDS = 12
-_LEAST_SECONDS = 10.0
+_LEAST_SECONDS = 5.0
 _FIRST_SHARE = 0.5  # of the time, kept for the program before anything was learned: its bound is the proof
 _EXPLAIN_SECONDS = 10.0
 _SMALL_PROGRAM = 200  # integers up to which the solver needs no plan to begin from
