@@ -169,7 +169,7 @@ def _add_service(
     if all(may_be_replaced(member) for member in members):
         kept = undominated_replicas(kept, capacity.pools, sharing)
     parts.replica_candidates[name] = kept
-    parts.services += demands.demands
+    parts.services += _cut(demands.demands, capacity)
     owned = [capacity.pools[c.pool].onprem for c in kept]
     levels = [a.level_fraction for a in _after(question, capacity)]
     spare = replace(
@@ -179,6 +179,19 @@ def _add_service(
         min_replicas=max(member.min_replicas for member in members),
     )
     parts.needed.update(replicas_with_spares(spare, kept, demands.demands, owned, levels))
+
+
+def _cut(demands: Iterable[ServiceDemand], capacity: Capacity) -> list[ServiceDemand]:
+    """Services may change machines where what stands changes inside a period: at deliveries, starts and ends."""
+    dates = {t for s in capacity.standing for t in (s.from_hours, s.to_hours)}
+    dates |= {d.start_hours for p in capacity.purchases for d in p.deliveries}
+    dates |= {t for term in capacity.terms for s in term.starts for t in (s.start_hours, s.end_hours)}
+    found = []
+    for demand in demands:
+        marks = sorted(t for t in dates if demand.from_hours + 1e-6 < t < demand.to_hours - 1e-6)
+        times = [demand.from_hours, *marks, demand.to_hours]
+        found += [replace(demand, from_hours=a, to_hours=b) for a, b in zip(times, times[1:], strict=False)]
+    return found
 
 
 def _used_pools(parts: _Parts, capacity: Capacity) -> set[str]:
