@@ -164,6 +164,15 @@ def standing_room(data: LpData, decision: Decision) -> Room:
     return room
 
 
+def used_room(data: LpData, decision: Decision, placements: Iterable[Placement]) -> Room:
+    """What stands, and what runs and services use of it, over time."""
+    room = standing_room(data, decision)
+    for placement in placements:
+        room.used[placement.pool].append(_span(placement))
+    _services_used(data, decision, room)
+    return room
+
+
 def _hardest_first(data: LpData, d: int, c: int) -> tuple[float, int, int]:
     candidate = data.run_candidates[data.runs[d].workload][c]
     return (-candidate.elapsed_hours * candidate.instances, d, c)

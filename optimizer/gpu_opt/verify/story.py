@@ -66,24 +66,20 @@ def _schedule(have: Estate, start: datetime) -> Iterator[str]:
 def _batches(have: Estate) -> Iterator[str]:
     """Stretches of batch work hold the hours that are done in them."""
     batches = _batch_names(have)
-    done: dict[tuple[str, str, float], list[float]] = defaultdict(list)
+    done: dict[tuple[str, str], float] = defaultdict(float)
     for entry in have.evidence["work"]["done"]:
         if entry["workload"] in batches:
             amount = entry["unit_hours"] * entry["instances"]
             share = entry["high_fraction"] - entry["low_fraction"]
-            done[entry["workload"], entry["pool"], entry["start_hours"]].append(amount / share if share > 0.0 else 0.0)
-    told: dict[tuple[str, str, float], list[float]] = defaultdict(list)
+            done[entry["workload"], entry["pool"]] += amount / share if share > 0.0 else 0.0
+    told: dict[tuple[str, str], float] = defaultdict(float)
     for entry in have.plan["schedule"]:
         if entry["workload"] in batches:
             amount = entry["instances"] * (entry["end_hours"] - entry["start_hours"])
-            told[entry["workload"], entry["offer"], entry["start_hours"]].append(amount)
+            told[entry["workload"], entry["offer"]] += amount
     for key in sorted({*done, *told}):
-        have_hours, told_hours = sum(done.get(key, ())), sum(told.get(key, ()))
-        if abs(have_hours - told_hours) > 1e-4 + 1e-6 * have_hours or len(done.get(key, ())) != len(told.get(key, ())):
-            yield (
-                f"schedule: {key[0]} on {key[1]} from {key[2]:g} h has {told_hours:,.6g} instance-hours,"
-                f" {have_hours:,.6g} are done."
-            )
+        if abs(done[key] - told[key]) > 1e-4 + 1e-6 * done[key]:
+            yield (f"schedule: {key[0]} on {key[1]} has {told[key]:,.6g} instance-hours, {done[key]:,.6g} are done.")
 
 
 def _peaks(have: Estate, profile: Profile) -> dict[int, float]:
