@@ -1,7 +1,6 @@
 """`gpu-opt plan`: the cheapest mix of GPUs for a workload file, or for a question asked by options."""
 
-from __future__ import annotations
-
+# Annotations are evaluated here and now: as text, Typer would compile and evaluate each of them twice at every start.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -118,7 +117,7 @@ def _refuse_not_yet(**asked: bool) -> None:
 
 def _question_file(
     workload: Path | None, asked: Mapping[str, Any], overrides: Sequence[str], write: Path | None
-) -> WorkloadFile:
+) -> "WorkloadFile":
     """The workload file, or what the options ask in its place; kept under `write` where that is wanted."""
     given = [f"--{key.replace('_', '-')}" for key, value in asked.items() if value not in (None, False, ())]
     if workload is not None:
@@ -158,7 +157,7 @@ def _keep(path: Path, data: dict[str, Any]) -> None:
     write_whole(path, text)
 
 
-def _planned(inputs: Inputs, *, gap: float, time_limit_seconds: float, calibration: AnyCalibration) -> Plan:
+def _planned(inputs: Inputs, *, gap: float, time_limit_seconds: float, calibration: "AnyCalibration") -> "Plan":
     """The plan, and on stderr what a person should know about its inputs."""
     from gpu_opt.pipeline import PlanOptions
     from gpu_opt.pipeline import plan as make_plan
