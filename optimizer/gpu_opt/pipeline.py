@@ -34,7 +34,7 @@ from gpu_opt.verify import check
 
 _EXTRA_SECONDS = 10.0
 _LEAST_SECONDS = 5.0
-_MOST_SIMULATIONS = 4
+_MOST_SIMULATIONS = 20
 
 
 def _silent(message: str) -> None:

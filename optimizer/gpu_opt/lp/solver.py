@@ -16,6 +16,8 @@ from typing import Any
 from gpu_opt.records import record
 
 Terms = Mapping[int, float]
+_COMPLETION_GAP = 0.05  # of the rest of a point to begin from
+_COMPLETION_SECONDS = 5.0
 
 
 @record
@@ -148,7 +150,8 @@ def solve(
     """Solves a model with HiGHS: one thread and a fixed seed, so that equal input gives equal output.
 
     `gap` is the relative gap at which the solver may stop; `start` values by variable name to begin from, not
-    necessarily of all. Nothing is read from a solve without a feasible point.
+    necessarily of all. Nothing is read from a solve without a feasible point, and a result whose values don't add up
+    to its objective is not believed: the model is then solved without a start.
     """
     import highspy
     import pulp
@@ -176,8 +179,9 @@ def solve(
     )
     if not filled.names:
         filled.var("nothing", high=0.0)
+    point = _completed(filled, start) if start else ()
     problem, variables = to_pulp(filled, relaxed=relaxed)
-    backend = _backend(pulp, filled, start)(
+    backend = _backend(pulp, point)(
         mip=not relaxed,
         msg=False,
         gapRel=gap,
@@ -190,18 +194,37 @@ def solve(
     )
     with _no_banner():
         problem.solve(backend)
-    return _read(problem.solverModel, highspy, filled, variables, time.perf_counter() - started, relaxed)
+    result = _read(problem.solverModel, highspy, filled, variables, time.perf_counter() - started, relaxed)
+    if point and not _adds_up(filled, result):
+        return solve(model, gap=gap, time_limit_seconds=time_limit_seconds, relaxed=relaxed)
+    return result
 
 
-def _backend(pulp: Any, model: Model, start: Mapping[str, float] | None) -> Any:
+def _completed(model: Model, start: Mapping[str, float]) -> tuple[float, ...]:
+    """A whole feasible point with the integers of a start; empty where there is none.
+
+    HiGHS 1.16 given a part of a point has reported objectives that its own values don't have.
+    """
+    known = {i: start[name] for i, name in enumerate(model.names) if name in start and model.integers[i]}
+    rest = solve(model.fixed(known), gap=_COMPLETION_GAP, time_limit_seconds=_COMPLETION_SECONDS)
+    return rest.values if rest.has_solution else ()
+
+
+def _adds_up(model: Model, result: SolveResult) -> bool:
+    if not result.has_solution:
+        return False
+    told = sum(cost * result.values[index] for index, cost in model.costs.items()) + model.constant
+    return abs(told - result.objective) <= 1e-6 * max(1.0, abs(told))
+
+
+def _backend(pulp: Any, point: tuple[float, ...]) -> Any:
     """PuLP's HiGHS, begun from a given point where there is one (PuLP 3.3 has no way to pass it)."""
-    known = [(index, start[name]) for index, name in enumerate(model.names) if name in start] if start else []
-    if not known:
+    if not point:
         return pulp.HiGHS
 
-    class Started(pulp.HiGHS):  # type: ignore[misc, name-defined]
+    class Started(pulp.HiGHS):  # type: ignore[misc]
         def callSolver(self, lp: Any) -> None:
-            lp.solverModel.setSolution(len(known), [index for index, _ in known], [value for _, value in known])
+            lp.solverModel.setSolution(len(point), list(range(len(point))), list(point))
             lp.solverModel.run()
 
     return Started
