@@ -22,8 +22,7 @@ REPORTED = tuple(
 _MAX_SIMULATED_REPLICAS = 4
 _BACKLOG_FRACTION = 0.02
 _SAMPLED_TAIL_FRACTION = 0.02  # sampled lengths beyond their P95 are an assumption; an engine refuses the longest
-_BISECTIONS = 7  # to 1 % of the bound, which is what some thousand requests can tell
-_IDLE_FRACTION = 1 / 512
+_BISECTIONS = 9
 _IDLE_REQUESTS = 1000
 DEFAULT_REQUESTS = 10_000  # a hundred of them above P99
 
@@ -123,13 +122,13 @@ def confirm(fleet: Fleet, load: Load, *, requests_per_second: float, slo: Slo | 
 def highest_rate(
     fleet: Fleet, load: Load, *, slo: Slo | None, at_most_requests_per_second: float
 ) -> tuple[float, Confirmation | None]:
-    """The highest rate up to a bound that `confirm` accepts, to 1/128 of the bound; (0, None) if none does."""
+    """The highest rate up to a bound that `confirm` accepts, to 1/512 of the bound; (0, None) if none does."""
     low, high = 0.0, at_most_requests_per_second
     best = confirm(fleet, load, requests_per_second=high, slo=slo)
     if best.ok:
         return high, best
     idle = dataclasses.replace(load, requests=min(_IDLE_REQUESTS, load.requests))
-    if not confirm(fleet, idle, requests_per_second=high * _IDLE_FRACTION, slo=slo).ok:
+    if not confirm(fleet, idle, requests_per_second=high / 2**_BISECTIONS, slo=slo).ok:
         return 0.0, None
     found: Confirmation | None = None
     for _ in range(_BISECTIONS):
