@@ -33,6 +33,7 @@ from gpu_opt.records import record
 from gpu_opt.verify import check
 
 _EXTRA_SECONDS = 10.0
+_UNSURE = 0.03  # a runner-up whose own search left more open than this isn't told
 _LEAST_SECONDS = 5.0
 _MOST_SIMULATIONS = 20
 
@@ -89,10 +90,23 @@ def plan(question: Question, offers: Iterable[Offer], options: PlanOptions) -> P
     notes = autoscaler_notes(solved) if any(getattr(w, "trace_file", "") for w in question.workloads) else ()
     stamp = replace(_stamp(options, unconfirmed(verdicts)), notes=notes)
     answer = assemble(question, solved, stamp, runner_up, binding, confirmed_options(solved, verdicts))
+    answer = replace(answer, warnings=(*answer.warnings, *_uncalibrated(answer, options)))
     problems = check(to_json(answer))
     if problems:
         raise GpuOptError("the plan failed its own check and is not shown: " + "; ".join(problems[:3]))
     return replace(answer, verified=True)
+
+
+def _uncalibrated(answer: Plan, options: PlanOptions) -> list[str]:
+    """Training jobs whose speed a given calibration didn't touch, as it is of another stack."""
+    stack = getattr(options.training_calibration, "stack", "")
+    jobs = [w for w in answer.workloads if stack and w.kind in ("pretrain", "finetune")]
+    return [
+        f"{job.name}: the calibration of stack {stack} isn't used: it is planned on {job.allocations[0].engine};"
+        f" set `stack: {stack}`"
+        for job in jobs
+        if job.allocations and all(a.source == "model" for a in job.allocations)
+    ]
 
 
 def _refuse_unsupported(question: Question) -> None:
@@ -193,6 +207,9 @@ def _runner_up(solved: Solved, options: PlanOptions) -> RunnerUp | None:
     try:
         second = solve_rounds(built, gap=options.gap, time_limit_seconds=_EXTRA_SECONDS)
     except (Infeasible, NoPlanInTime):
+        return None
+    unsure_usd = second.total_usd - second.bound_usd
+    if unsure_usd > _UNSURE * second.total_usd or second.total_usd < solved.total_usd:
         return None
     return describe_runner_up(solved, second, workload)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from gpu_opt.candidates.capacity import BLOCK_DAYS, Capacity, gather
 from gpu_opt.candidates.divisible import batch_candidates, batch_demands, gpu_hour_candidates, gpu_hour_demands
@@ -190,7 +191,7 @@ def _cut(demands: Iterable[ServiceDemand], capacity: Capacity) -> list[ServiceDe
     for demand in demands:
         marks = sorted(t for t in dates if demand.from_hours + 1e-6 < t < demand.to_hours - 1e-6)
         times = [demand.from_hours, *marks, demand.to_hours]
-        found += [replace(demand, from_hours=a, to_hours=b) for a, b in zip(times, times[1:], strict=False)]
+        found += [replace(demand, from_hours=a, to_hours=b) for a, b in pairwise(times)]
     return found
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gpu_opt.workload_file.reader import WorkloadFile
 
 ONPREM = "onprem"
+PROVIDER_TYPING_ERROR_RATIO = 0.6  # names of providers are few and short: `gpc` is 0.67 like `gcp`
 TYPING_ERROR_RATIO = 0.8  # `us-eats-1` is 0.86 like `us-east-1`; `west` is 0.75 like `east`
 
 
@@ -96,7 +97,8 @@ class Places:
 
         close = nearest(name, choices)
         what = f"no prices of a {kind} {quoted(name)} are known."
-        if close and SequenceMatcher(None, folded(name), folded(close)).ratio() >= TYPING_ERROR_RATIO:
+        least = PROVIDER_TYPING_ERROR_RATIO if kind == "provider" else TYPING_ERROR_RATIO
+        if close and SequenceMatcher(None, folded(name), folded(close)).ratio() >= least:
             self.problems.append(self.file.problem(path, what, f"Did you mean {close}?"))
         else:
             self.warnings.append(f"{plain(path)}: {what}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpu_opt.domain.model import ModelSpec
@@ -65,6 +65,7 @@ class WorkloadBuilder:
         model = getattr(found, "model", None)
         if isinstance(model, ModelSpec) and model.origin == "assumed":
             self.warnings.append(f"{keys.name}: the shape of its model is assumed: {model.source}.")
+        self.warnings.extend(_other_precision(keys, found))
         return found if len(self.problems) == before else None
 
     def _common(self, keys: Any, window: tuple[float, float]) -> dict[str, Any]:
@@ -235,6 +236,16 @@ class WorkloadBuilder:
             summary.output_tokens.length,
             summary.burst_peak_to_mean_ratio,
         )
+
+
+def _other_precision(keys: Any, found: Workload) -> Iterator[str]:
+    """A model that is published in a narrower precision, planned in the default one because the file names none."""
+    model = getattr(found, "model", None)
+    if isinstance(found, Service | BatchJob) and isinstance(model, ModelSpec) and keys.precision is None:
+        native = model.native_precision
+        if native not in ("bf16", "fp16", "fp32", found.precision):
+            told = f"{model.name} is published in {native} and planned in {found.precision}"
+            yield f"{keys.name}: {told}; set `precision` where that isn't meant."
 
 
 def gpus_of(patterns: Sequence[str]) -> tuple[str, ...]:
