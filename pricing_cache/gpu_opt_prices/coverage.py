@@ -82,10 +82,14 @@ def gaps(offers: Sequence[Offer], today: date) -> tuple[str, ...]:
         if provider in providers and (provider, market) not in have
     ]
     found.extend(_unreserved_families(offers))
-    for row in coverage(offers):
-        days = (today - row.newest).days
+    newest: dict[tuple[str, str], date] = {}
+    for offer in offers:
+        key = (offer.provider, offer.market.value)
+        newest[key] = max(newest.get(key, offer.as_of), offer.as_of)
+    for (provider, sold), day in sorted(newest.items()):
+        days = (today - day).days
         if days > STALE_DAYS:
-            found.append(f"{row.provider} {row.market}: {days} days old")
+            found.append(f"{provider} {sold}: {days} days old")
     missing: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     for unusable in unusable_rows():
         if unusable.provider in providers:

@@ -120,6 +120,8 @@ def _add_pool(question: Question, capacity: Capacity, key: str, offers: list[Off
         spot=first.market is Market.SPOT,
     )
     capacity.shapes[key] = shape
+    if first.market is Market.SPOT:  # a pool of its own, without terms
+        return
     for offer in sorted(offers, key=lambda o: o.id):
         if offer.market in (Market.RESERVED_1Y, Market.RESERVED_3Y) or (
             offer.market is Market.QUOTE and offer.term_months

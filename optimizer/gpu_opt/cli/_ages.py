@@ -61,7 +61,8 @@ def check_ages(question: Question, offers: Iterable[Offer], max_age_days: Mappin
 def used_as_of(offers: Sequence[Offer], ids: Iterable[str]) -> date | None:
     """The oldest day of the offers with these ids; None when none of them is a list price."""
     wanted = set(ids)
-    days = [offer.as_of for offer in offers if offer.id in wanted]
+    providers = {i[:at] for i in wanted for at, c in enumerate(i) if c == "/"}  # cheaper than to write every offer's id
+    days = [offer.as_of for offer in offers if offer.provider in providers and offer.id in wanted]
     return min(days, default=None)
 
 
