@@ -17,6 +17,7 @@ def notices(question: Question, data: LpData, decision: Decision) -> tuple[str, 
     return (
         *_without_pauses(question),
         *_unnamed_zones(data, decision),
+        *_measured_apart(data, decision),
         *_broken_credits(data),
         *_blocks(data),
         *_unsplit_batches(question),
@@ -27,6 +28,22 @@ def _without_pauses(question: Question) -> Iterator[str]:
     for workload in question.workloads:
         if isinstance(workload, TrainJob) and workload.preemptible:
             yield f"{workload.name}: planned without pauses; splitting a preemptible run isn't supported yet"
+
+
+def _measured_apart(data: LpData, decision: Decision) -> Iterator[str]:
+    """Measured configurations that are planned over several instances: nobody said on which network they ran."""
+    chosen = {(d, c) for d, c, _ in decision.once} | set(decision.many)
+    for workload, pool, option, instances in sorted(
+        {
+            (k.workload, data.pools[k.pool].instance_type, f"{k.option.gpus:g}", k.instances)
+            for k in (data.run_candidates[data.runs[d].workload][c] for d, c in chosen)
+            if k.instances > 1 and k.option.source == "measured"
+        }
+    ):
+        yield (
+            f"{workload}: measured on {option} GPUs, planned on {instances} × {pool}; if they were measured inside one"
+            " machine, the network between these may be slower"
+        )
 
 
 def _broken_credits(data: LpData) -> Iterator[str]:
