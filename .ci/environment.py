@@ -125,6 +125,7 @@ def install(kind):
     os.remove(INSTALLING)  # stays only where this was killed
     if failed:
         stop("The packages could not be installed; see above. Run make again once the network or the disk is back.")
+    run(PYTHON, "-m", "compileall", "-q", "optimizer", "providers", "pricing_cache")  # starts fast the first time too
     with open(stamp(kind), "w") as file:
         file.write(fingerprint(kind))
 

@@ -100,12 +100,17 @@ def layout_at(spread: Spread, row: int) -> Layout:
     )
 
 
+def _at(column: Array, row: int) -> float:
+    """A row of a column, which may be one value for all rows."""
+    return float(column[row] if column.size > 1 else column.flat[0])
+
+
 def _found(
     runs: Runs, row: int, speed: float, lines: Mapping[str, Array], original: int, device: Array, allocated: Array
 ) -> Found:
     spread = runs.spread
     need = float(device[original])
-    parts = [(name, float(np.broadcast_to(lines[name], device.shape)[original])) for name in LINES]
+    parts = [(name, _at(lines[name], original)) for name in LINES]
     parts.append(("context and fragmentation", need - float(allocated[original])))
     return Found(
         gpus=int(spread.gpus[row]),
@@ -119,7 +124,7 @@ def _found(
 
 def _nearest(gangs: Array, need: Array, lines: Mapping[str, Array]) -> Shortfall:
     row = int(np.argmin(need))
-    sizes = {name: float(np.broadcast_to(column, need.shape)[row]) for name, column in lines.items()}
+    sizes = {name: _at(column, row) for name, column in lines.items()}
     largest = max(sizes, key=lambda name: sizes[name])
     return Shortfall(
         gpus=int(gangs[row]),
