@@ -4,6 +4,7 @@ Only the standard library: nothing is installed yet when this runs.
 A virtual environment that is half made, broken or made by another Python is made anew.
 """
 
+import compileall
 import hashlib
 import os
 import shutil
@@ -125,7 +126,8 @@ def install(kind):
     os.remove(INSTALLING)  # stays only where this was killed
     if failed:
         stop("The packages could not be installed; see above. Run make again once the network or the disk is back.")
-    run(PYTHON, "-m", "compileall", "-q", "optimizer", "providers", "pricing_cache")  # starts fast the first time too
+    for folder in ("optimizer", "providers", "pricing_cache"):
+        compileall.compile_dir(folder, quiet=2)  # so that the first start is a fast one
     with open(stamp(kind), "w") as file:
         file.write(fingerprint(kind))
 
