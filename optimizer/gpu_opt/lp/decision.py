@@ -42,6 +42,9 @@ class Decision:
     version: str
 
 
+_LEAST_PLAN_HOURS = 1e-5  # under a savings plan; less is the solver's noise
+
+
 def _clean(value: float) -> float:
     return 0.0 if abs(value) < 1e-7 else value
 
@@ -75,14 +78,16 @@ def read_values(program: Program, result: SolveResult, values: list[float]) -> D
         return {key: values[var] for key, var in table.items() if _clean(values[var])}
 
     names = run.named
+    units = {k: v if _is_plan(program, k[0]) else round(v) for k, v in hours(run.units).items()}
+    held = {term for (term, _), count in units.items() if count}
     return Decision(
         once=tuple(sorted(key for key, var in run.once.items() if round(values[var]))),
         many=counts(run.many),
         fluid=hours(run.fluid),
         replicas=counts(run.replicas),
         hosts=counts(run.hosts),
-        plan=hours(run.plan),
-        units={k: v if _is_plan(program, k[0]) else round(v) for k, v in hours(run.units).items()},
+        plan={key: value for key, value in hours(run.plan).items() if key[0] in held and value > _LEAST_PLAN_HOURS},
+        units=units,
         bought=counts(run.bought),
         covered_hours=_covered_hours(program, names, values),
         credits_usd=_credits(program, names, values),
